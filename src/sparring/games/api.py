@@ -1,0 +1,174 @@
+"""The decision stream: how every game offers its decisions and every learner answers them.
+
+A game advances in lanes. Every lane puts up its next decision; a policy answers the whole batch; the
+game returns what the answers earned and which matches ended. Rows are identified by the ids that travel
+with them (`lane`, `match`, `agent`), never by their place in the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Protocol, Self, runtime_checkable
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """A continuous space: float32 arrays of `shape`, every entry in [`low`, `high`]."""
+
+    shape: tuple[int, ...]
+    low: float = -float("inf")
+    high: float = float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discrete:
+    """One choice out of `n`, as int64 in [0, n)."""
+
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decisions:
+    """Agents that must act now. The first axis of every tensor is the waiting agents (n rows).
+
+    lane:      int64 [n], the running match's place in the batch
+    match:     int64 [n], how many matches ended in that lane before this one
+    team:      int64 [n], agents that win together share it
+    agent:     int64 [n], the body within its match, 0 <= agent < game.agents
+    decision:  int64 [n], how many decisions of its life the agent has made before this one
+    obs:       [n, ...], actor inputs
+    mask:      bool [n, choices], the legal choices, or None where all are legal
+    critic_obs: [n, ...], training-only inputs of a privileged critic, or None
+    """
+
+    lane: Tensor
+    match: Tensor
+    team: Tensor
+    agent: Tensor
+    decision: Tensor
+    obs: Tensor
+    mask: Tensor | None = None
+    critic_obs: Tensor | None = None
+
+    def __len__(self) -> int:
+        return int(self.lane.shape[0])
+
+    def __getitem__(self, rows: Tensor) -> Self:
+        """The rows chosen by an index or boolean tensor, ids included."""
+        chosen = {}
+        for field in fields(self):
+            column = getattr(self, field.name)
+            chosen[field.name] = None if column is None else column[rows]
+        return replace(self, **chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What one `Game.act` brought.
+
+    lane, agent: int64 [n], whom `reward` belongs to: every agent that acted, and any other that was paid
+    reward:      float32 [n], undiscounted, summed since the agent's decision
+    ended:       int64 [e], lanes whose match ended
+    truncated:   bool [e], the match was cut by a time limit: bootstrap from `last`, it is not terminal
+    score:       float32 [e, agents], undiscounted sum of rewards of each agent over the ended match
+    length:      int64 [e], decisions of the longest life of the ended match
+    last:        Decisions of the ended matches' agents as they stood at the end, before any restart
+    """
+
+    lane: Tensor
+    agent: Tensor
+    reward: Tensor
+    ended: Tensor
+    truncated: Tensor
+    score: Tensor
+    length: Tensor
+    last: Decisions
+
+
+@runtime_checkable
+class Game(Protocol):
+    """Rules, observations and scoring, batched over lanes.
+
+    A simultaneous game puts up all agents of a lane at once, a sequential one puts up one agent per lane.
+    A lane whose match ended must be restarted before its next decision, unless the game says
+    `restarts_itself`: then the lane already stands in its next match, and `restart` is optional.
+    Check an implementation with `sparring.games.checker.check_game`.
+    """
+
+    name: str
+    lanes: int
+    agents: int
+    """The most agents a lane can hold at once."""
+    teams: int
+    observation: Box
+    action: Box | Discrete
+    restarts_itself: bool
+
+    def decisions(self) -> Decisions:
+        """The agents that must act now; the same rows until `act` is called."""
+        ...
+
+    def act(self, actions: Tensor) -> Outcome:
+        """Answer the rows of the last `decisions()`, in their order. actions: [n, ...] of the action space."""
+        ...
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None:
+        """Start a new match in `lanes` (int64 [k]) from `levels` (int64 [k]); without levels the lane draws its own."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything a checkpoint needs to continue all lanes bit for bit."""
+        ...
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Continue from `state()` of a game of the same name and number of lanes."""
+        ...
+
+
+class Wrapper:
+    """A game that passes everything on to `game`; subclass it and change what you need."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.name = game.name
+        self.lanes = game.lanes
+        self.agents = game.agents
+        self.teams = game.teams
+        self.observation = game.observation
+        self.action = game.action
+        self.restarts_itself = game.restarts_itself
+
+    def decisions(self) -> Decisions:
+        return self.game.decisions()
+
+    def act(self, actions: Tensor) -> Outcome:
+        return self.game.act(actions)
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None:
+        self.game.restart(lanes, levels)
+
+    def state(self) -> dict[str, Tensor]:
+        return self.game.state()
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        self.game.load_state(state)
+
+
+class RewardWrapper(Wrapper):
+    """Pays `reward(rows, actions, outcome)` (float32 [n], for the rows of `outcome`) instead of the game's own reward.
+
+    The match score in `Outcome.score` stays the game's own, so results remain comparable.
+    """
+
+    def __init__(self, game: Game, reward: Callable[[Decisions, Tensor, Outcome], Tensor]) -> None:
+        super().__init__(game)
+        self.reward = reward
+
+    def act(self, actions: Tensor) -> Outcome:
+        rows = self.game.decisions()
+        outcome = self.game.act(actions)
+        return replace(outcome, reward=self.reward(rows, actions, outcome).to(torch.float32))
