@@ -1,0 +1,30 @@
+"""What a learner reports of each match that ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MatchRow:
+    """One ended match of a run."""
+
+    match: int
+    """Number of the match in the order the run's matches ended, from 0."""
+    lane: int
+    """The lane it was played in."""
+    length: int
+    """Decisions of the longest life in the match."""
+    score: tuple[float, ...]
+    """Undiscounted sum of rewards of each agent, by agent id."""
+    truncated: bool
+    """Cut by a time limit, not ended by the rules."""
+    at: int
+    """The run's decision counter (one per lane and step) when it ended."""
+    updates: int
+    """Updates the learner had made by then."""
+
+    @property
+    def best(self) -> float:
+        """The better agent's score: what Tennis calls solved is a mean of 100 of these."""
+        return max(self.score)
