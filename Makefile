@@ -1,0 +1,80 @@
+# Everything below works on a fresh clone: the first target that needs it sets up .venv.
+#   make demo    train two rackets, then show their scores and a rally
+#   make test    all that CI runs: lint, types, sanitized core tests, pytest
+#   make PYTHON=/path/to/python3.12 test    with another Python
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-tennis test lint test-core test-python test-nocompiler bench clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The name of a Python that is new enough; empty if there is none.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# What is compiled or decides how: after a change here the package is installed anew.
+BUILD_INPUTS := pyproject.toml constraints.txt CMakeLists.txt $(wildcard build_backend/*.py core/*.cpp core/*/*.h)
+CORE_SOURCES := $(wildcard core/*.cpp core/*/*.cpp core/*/*.h)
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: demo-tennis
+
+demo-tennis: $(VENV)/ready
+	$(BIN)/sparring train tennis --run demo-tennis --minutes 4
+	$(BIN)/sparring evaluate demo-tennis
+	$(BIN)/sparring play demo-tennis
+	@echo 'Next: $(BIN)/sparring runs; $(BIN)/sparring train --help; or run `make demo` again to train on.'
+
+test: lint test-core test-python
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run --Werror $(CORE_SOURCES)
+
+test-core: $(VENV)/dev
+	@$(BIN)/python build_backend/sparring_build.py | grep '^C++' || { echo 'The core tests need g++ or clang++ with its sanitizers: on Debian and Ubuntu, apt-get install g++'; exit 1; }
+	$(BIN)/cmake -S . -B build/core-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+		-DSPARRING_CORE_TESTS=ON -DSPARRING_WERROR=ON --log-level=WARNING
+	$(BIN)/cmake --build build/core-tests -- --quiet
+	$(BIN)/ctest --test-dir build/core-tests --output-on-failure --no-tests=error
+
+test-python: $(VENV)/dev
+	$(BIN)/python -m pytest
+
+# Builds and runs the package with every compiler hidden. Takes minutes the first time, so it is not part of `make test`.
+test-nocompiler: $(VENV)/made
+	bash .ci/nocompiler $(BIN)/python
+
+bench: $(VENV)/dev
+	$(PIP_INSTALL) --editable '.[bench]'
+	for script in bench/*.py; do $(BIN)/python "$$script"; done
+
+$(VENV)/made:
+	@[ -n "$(PYTHON)" ] || { echo 'Sparring needs Python 3.11 or newer and found none: install one, or name it with make PYTHON=/path/to/python3.12'; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo '$(PYTHON) is not Python 3.11 or newer: name another with make PYTHON=/path/to/python3.12'; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo '$(PYTHON) cannot make virtual environments: on Debian and Ubuntu, apt-get install python3-venv, then run make again'; exit 1; }
+	@echo 'Setting up $(VENV) with $(PYTHON)'
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/ready: $(VENV)/made $(BUILD_INPUTS)
+	@$(BIN)/python build_backend/sparring_build.py
+	@echo 'Installing Sparring into $(VENV); the first time this fetches torch'
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+# For development: the tools, and warnings of the core as errors.
+$(VENV)/dev: $(VENV)/made $(BUILD_INPUTS)
+	@$(BIN)/python build_backend/sparring_build.py
+	@echo 'Installing Sparring and its development tools into $(VENV); the first time this fetches torch'
+	$(PIP_INSTALL) --config-settings=cmake.define.SPARRING_WERROR=ON --editable '.[dev]'
+	@touch $@ $(VENV)/ready
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
