@@ -1,0 +1,49 @@
+"""Exploration noise that depends on ids, never on the order of calls."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sparring import _core
+from sparring.games.api import Decisions
+
+
+def row_normals(rows: Decisions, *, seed: int, stream: int) -> Tensor:
+    """Standard normals float32 [n, 4], a pure function of (seed, stream) and each row's lane, match, agent and decision."""
+    agents_lane = rows.lane * 65536 + rows.agent
+    counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1)
+    return torch.from_numpy(_core.normals(seed, stream, counters.cpu().numpy()))
+
+
+class OrnsteinUhlenbeck:
+    """Noise that drifts: x <- x - theta x + sigma N(0, 1), one x per action (Uhlenbeck and Ornstein 1930; Lillicrap et al. 2016).
+
+    Every agent of every lane has a process of its own; `shared` gives each lane one process that its agents
+    advance in turn, as the published Tennis recipe does. The process is never reset between matches.
+    """
+
+    def __init__(
+        self, lanes: int, agents: int, actions: int, *, theta: float, sigma: float, shared: bool, seed: int, stream: int
+    ) -> None:
+        self.theta, self.sigma, self.shared = theta, sigma, shared
+        self.seed, self.stream = seed, stream
+        self.agents = agents
+        self.x = torch.zeros(lanes, 1 if shared else agents, actions)
+
+    def sample(self, rows: Decisions) -> Tensor:
+        """float32 [n, actions]: the next value of each row's process."""
+        normal = row_normals(rows, seed=self.seed, stream=self.stream)[:, : self.x.shape[2]]
+        if not self.shared:
+            x = self.x[rows.lane, rows.agent]
+            x = x - self.theta * x + self.sigma * normal
+            self.x[rows.lane, rows.agent] = x
+            return x
+        noise = torch.empty_like(normal)
+        for agent in range(self.agents):
+            turn = rows.agent == agent
+            x = self.x[rows.lane[turn], 0]
+            x = x - self.theta * x + self.sigma * normal[turn]
+            self.x[rows.lane[turn], 0] = x
+            noise[turn] = x
+        return noise

@@ -1,0 +1,59 @@
+"""Multilayer perceptrons for continuous control: a deterministic actor and a state-action critic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+def fan_in_uniform(layer: nn.Linear, generator: torch.Generator, limit: float | None = None) -> nn.Linear:
+    """Weights and biases uniform in +-1/sqrt(inputs), or in +-`limit` (Lillicrap et al. 2016, section 7)."""
+    bound = layer.in_features**-0.5 if limit is None else limit
+    with torch.no_grad():
+        layer.weight.uniform_(-bound, bound, generator=generator)
+        layer.bias.uniform_(-bound, bound, generator=generator)
+    return layer
+
+
+def _trunk(inputs: int, hidden: Sequence[int], normalised: int, generator: torch.Generator) -> nn.Sequential:
+    """Linear layers with ReLU, batch norm after the ReLU of the first `normalised` of them."""
+    layers: list[nn.Module] = []
+    for index, width in enumerate(hidden):
+        layers += [fan_in_uniform(nn.Linear(inputs, width), generator), nn.ReLU()]
+        if index < normalised:
+            layers.append(nn.BatchNorm1d(width))
+        inputs = width
+    return nn.Sequential(*layers)
+
+
+class Actor(nn.Module):
+    """obs float32 [n, inputs] -> action float32 [n, actions] in [-1, 1]."""
+
+    def __init__(
+        self, inputs: int, actions: int, *, hidden: Sequence[int], normalised: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.trunk = _trunk(inputs, hidden, normalised, generator)
+        # Small last weights start the rackets near rest, where tanh has slope.
+        self.head = fan_in_uniform(nn.Linear(hidden[-1], actions), generator, limit=3e-3)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        action: Tensor = torch.tanh(self.head(self.trunk(obs)))
+        return action
+
+
+class Critic(nn.Module):
+    """Q(obs, action): float32 [n, inputs] and [n, actions] -> float32 [n]."""
+
+    def __init__(
+        self, inputs: int, actions: int, *, hidden: Sequence[int], normalised: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.trunk = _trunk(inputs + actions, hidden, normalised, generator)
+        self.head = fan_in_uniform(nn.Linear(hidden[-1], 1), generator, limit=3e-3)
+
+    def forward(self, obs: Tensor, action: Tensor) -> Tensor:
+        value: Tensor = self.head(self.trunk(torch.cat((obs, action), dim=1)))
+        return value.squeeze(1)
