@@ -1,0 +1,1 @@
+"""Faces of Sparring's games that other libraries' code already knows."""
