@@ -9,6 +9,8 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Sanitizers of the core tests; `make test-core SANITIZE=thread` looks for races.
+SANITIZE ?= address,undefined
 # The name of a Python that is new enough; empty if there is none.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
@@ -39,7 +41,7 @@ lint: $(VENV)/dev
 test-core: $(VENV)/dev
 	@$(BIN)/python build_backend/sparring_build.py | grep '^C++' || { echo 'The core tests need g++ or clang++ with its sanitizers: on Debian and Ubuntu, apt-get install g++'; exit 1; }
 	$(BIN)/cmake -S . -B build/core-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-		-DSPARRING_CORE_TESTS=ON -DSPARRING_WERROR=ON --log-level=WARNING
+		-DSPARRING_CORE_TESTS=ON -DSPARRING_WERROR=ON -DSPARRING_SANITIZE=$(SANITIZE) --log-level=WARNING
 	$(BIN)/cmake --build build/core-tests -- --quiet
 	$(BIN)/ctest --test-dir build/core-tests --output-on-failure --no-tests=error
 
