@@ -210,6 +210,7 @@ def _must_be(hint: Any, given: Any) -> str:
 
 
 def _example(hint: Any) -> str:
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     return {int: "256", float: "0.5", str: '"a"', bool: "true"}.get(hint, "...")
 
 

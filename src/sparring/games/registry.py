@@ -1,0 +1,31 @@
+"""Games by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from sparring.errors import SparringError
+from sparring.games.api import Game
+from sparring.games.tennis import Tennis
+
+GAMES: dict[str, Callable[..., Game]] = {Tennis.name: Tennis}
+"""The games that come with Sparring."""
+
+
+def make(game: str | Callable[..., Game], *, lanes: int = 1, seed: int = 0, **options: Any) -> Game:
+    """A batch of `lanes` matches of a game, lane and seed deciding each.
+
+    game: a name in `GAMES`, or your own factory, called as `game(lanes=lanes, seed=seed, **options)`
+    options: the game's own, such as `velocity="true"` of tennis
+
+    Raises SparringError for an unknown game or an option the game refuses.
+    """
+    if callable(game):
+        return game(lanes=lanes, seed=seed, **options)
+    if game not in GAMES:
+        near = difflib.get_close_matches(game, GAMES, n=1, cutoff=0.4)
+        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(GAMES)}"
+        raise SparringError(f"no game {game}: {known}; your own is passed as a factory, game=...")
+    return GAMES[game](lanes=lanes, seed=seed, **options)

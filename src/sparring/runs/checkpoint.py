@@ -1,0 +1,87 @@
+"""`latest.pt`: everything a run needs to continue, in one file that is replaced whole or not at all.
+
+It is a `torch.save` of plain containers and tensors, loaded with `weights_only=True`: nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sparring.errors import SparringError
+from sparring.runs.folder import Disk
+
+FORMAT = "sparring checkpoint"
+VERSION = 1
+
+
+def write(path: Path, content: Mapping[str, Any], disk: Disk) -> None:
+    """Replace the checkpoint at `path`. Raises OSError; the old one is then intact."""
+    data = io.BytesIO()
+    torch.save({"format": FORMAT, "version": VERSION, **content}, data)
+    disk.replace(path, data.getbuffer())
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The checkpoint's content, tensors on the CPU.
+
+    Raises SparringError, each with its own line, when the file is missing, truncated, damaged, foreign, or written by a
+    newer Sparring.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SparringError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not data.startswith(b"PK"):
+        what = "is empty" if not data else "is not a Sparring checkpoint"
+        raise SparringError(f"{path} {what}: {_mend}")
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        raise SparringError(f"{path} is truncated (it has no end; {len(data)} bytes are there): {_mend}")
+    try:
+        damaged = zipfile.ZipFile(io.BytesIO(data)).testzip()
+        content = None if damaged else torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    except zipfile.BadZipFile:
+        damaged, content = "its contents", None
+    except (pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, AttributeError):
+        content = None
+    if damaged:
+        raise SparringError(f"{path} is damaged (checksum of {damaged} is wrong): {_mend}")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise SparringError(f"{path} is not a Sparring checkpoint: {_mend}")
+    version = content.get("version")
+    if version != VERSION:
+        raise SparringError(
+            f"{path} has checkpoint version {version}, this Sparring reads version {VERSION}: "
+            "update with pip install -U sparring, or choose another --run"
+        )
+    return content
+
+
+_mend = "nothing was changed; bring the file back from a copy, or choose another --run"
+
+
+def misfit(saved: Any, current: Any) -> str | None:
+    """The first tensor of `saved` whose shape the learner does not share, in words, or None when all fit."""
+    shapes = dict(_shapes(current))
+    for name, shape in _shapes(saved):
+        if name in shapes and shapes[name] != shape:
+            return f"{name} is {list(shape)} in the checkpoint and {list(shapes[name])} by this recipe"
+    return None
+
+
+def _shapes(tree: Any, name: str = "") -> Iterator[tuple[str, tuple[int, ...]]]:
+    if isinstance(tree, Tensor):
+        yield name, tuple(tree.shape)
+    elif isinstance(tree, Mapping):
+        for key, branch in tree.items():
+            yield from _shapes(branch, f"{name}.{key}" if name else str(key))
+    elif isinstance(tree, list | tuple):
+        for place, branch in enumerate(tree):
+            yield from _shapes(branch, f"{name}[{place}]")

@@ -1,0 +1,96 @@
+"""What a run reports: every match, a row of counters now and then, and the official measure."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sparring.learn.matches import MatchRow
+
+WINDOW = 100
+"""Matches in the official mean (udacity/deep-reinforcement-learning, project 3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """When the mean over 100 consecutive matches of the better agent's score first reached `solved_score`."""
+
+    match: int
+    """Matches the run had played, the last one included."""
+    decisions: int
+    updates: int
+    minutes: float
+    """Training time, over all sessions of the run."""
+    score: float
+    """That mean."""
+
+
+class Measure:
+    """The mean over the last 100 matches of the better agent's score, their lengths, and when the run was solved."""
+
+    def __init__(self, solved_score: float) -> None:
+        self.solved_score = solved_score
+        self.matches = 0
+        self.solved: Solved | None = None
+        self._best: deque[float] = deque(maxlen=WINDOW)
+        self._lengths: deque[int] = deque(maxlen=WINDOW)
+
+    def add(self, row: MatchRow, *, seconds: float) -> bool:
+        """Count an ended match; True if the run is solved by it. `seconds`: training time so far."""
+        self.matches += 1
+        self._best.append(row.best)
+        self._lengths.append(row.length)
+        score = self.score
+        if self.solved or len(self._best) < WINDOW or score is None or score < self.solved_score:
+            return False
+        self.solved = Solved(
+            match=self.matches, decisions=row.at, updates=row.updates, minutes=seconds / 60, score=score
+        )
+        return True
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the better agent's score over the last 100 matches (or fewer, early on); None before the first."""
+        return sum(self._best) / len(self._best) if self._best else None
+
+    @property
+    def length(self) -> float | None:
+        """Mean length of those matches, in decisions."""
+        return sum(self._lengths) / len(self._lengths) if self._lengths else None
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "matches": self.matches,
+            "solved": asdict(self.solved) if self.solved else None,
+            "best": list(self._best),
+            "lengths": list(self._lengths),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.matches = state["matches"]
+        self.solved = Solved(**state["solved"]) if state["solved"] else None
+        self._best = deque(state["best"], maxlen=WINDOW)
+        self._lengths = deque(state["lengths"], maxlen=WINDOW)
+
+
+def json_line(row: Mapping[str, Any]) -> bytes:
+    """One row of a .jsonl file."""
+    return json.dumps(row).encode() + b"\n"
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of a .jsonl file; a last line that is still being written is left out."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+
+
+def read_matches(path: Path) -> list[MatchRow]:
+    """The matches of a run's matches.jsonl, in the order they ended."""
+    return [MatchRow(**{**row, "score": tuple(row["score"])}) for row in read_json_lines(path)]

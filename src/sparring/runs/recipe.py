@@ -1,0 +1,119 @@
+"""A recipe: everything that decides a training run, as one typed table and one TOML file."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from sparring.errors import SparringError
+from sparring.games.tennis import TennisOptions
+from sparring.learn.ddpg import DDPGConfig
+from sparring.settings import Range, check, from_table, override, read_toml
+
+RECIPES = Path(__file__).resolve().parent.parent / "recipes"
+"""The recipes that come with Sparring, one TOML file each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A training run. A recipe file holds some of these keys; the others keep the defaults shown."""
+
+    game: str = "tennis"
+    """The game's name: tennis, or that of the game given to `sparring.train(game=...)`."""
+    algorithm: Literal["ddpg"] = "ddpg"
+    """The learner."""
+    seed: Annotated[int, Range(low=0, high=2**62)] = 0
+    """Decides first weights, serves, noise and minibatches: the same seed gives the same run."""
+    lanes: Annotated[int, Range(low=1, high=65536)] = 1
+    """Matches played side by side. More lanes gather experience faster per second, and older per update."""
+    threads: Annotated[int, Range(low=1, high=1024)] = 2
+    """CPU threads for networks and game. Another count rounds otherwise: runs are bit for bit equal at the same one."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the networks live. Nets of a few hundred units are faster on a CPU than behind a GPU's launch times."""
+    decisions: Annotated[int, Range(low=1)] = 1_000_000
+    """Length of the run: decisions of one lane, summed over lanes."""
+    solved_score: float = 0.5
+    """The run is solved when the mean over 100 matches of the better agent's score first reaches this."""
+    stop_after_solved: Annotated[int, Range(low=0)] = 0
+    """Stop this many matches after the run was solved; 0 trains on to the end."""
+    save_seconds: Annotated[float, Range(low=0)] = 60.0
+    """Seconds between checkpoints, the most that a kill can cost. The training itself does not depend on it."""
+    metrics_every: Annotated[int, Range(low=1)] = 1_000
+    """Decisions between two rows of metrics.jsonl."""
+    tennis: TennisOptions = field(default_factory=TennisOptions)
+    ddpg: DDPGConfig = field(default_factory=DDPGConfig)
+
+
+def load_recipe(recipe: str | Path) -> Recipe:
+    """The recipe of that name (`tennis`) or file (`my.toml`, anything with a separator or ending in .toml).
+
+    Raises SparringError: no such recipe (with the near names), not TOML, or a setting that is unknown or not allowed.
+    """
+    named = str(recipe)
+    if isinstance(recipe, Path) or named.endswith(".toml") or os.sep in named:
+        path = Path(recipe)
+    else:
+        path = RECIPES / f"{named}.toml"
+        if not path.is_file():
+            names = recipe_names()
+            near = difflib.get_close_matches(named, names, n=1, cutoff=0.4)
+            known = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}, or give a .toml file"
+            raise SparringError(f"no recipe {named}: {known}")
+    return cross_check(from_table(Recipe, read_toml(path), where=str(path)), where=str(path))
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with Sparring."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def change_recipe(recipe: Recipe, changes: Mapping[str, Any], *, where: str) -> Recipe:
+    """The recipe with some settings replaced, by dotted key or nested table, checked like a file."""
+    return cross_check(override(recipe, changes, where=where), where=where)
+
+
+def check_recipe(recipe: Recipe, *, where: str) -> Recipe:
+    """The recipe, every setting and every relation between settings checked."""
+    return cross_check(check(recipe, where=where), where=where)
+
+
+def cross_check(recipe: Recipe, *, where: str) -> Recipe:
+    """The recipe. Raises SparringError when settings that are allowed alone do not go together."""
+    ddpg = recipe.ddpg
+    wrong = [
+        (not ddpg.actor_hidden, "ddpg.actor_hidden = []", "must have at least one layer"),
+        (not ddpg.critic_hidden, "ddpg.critic_hidden = []", "must have at least one layer"),
+        (
+            ddpg.actor_normalised > len(ddpg.actor_hidden),
+            f"ddpg.actor_normalised = {ddpg.actor_normalised}",
+            f"must be at most the {len(ddpg.actor_hidden)} layers of ddpg.actor_hidden",
+        ),
+        (
+            ddpg.critic_normalised > len(ddpg.critic_hidden),
+            f"ddpg.critic_normalised = {ddpg.critic_normalised}",
+            f"must be at most the {len(ddpg.critic_hidden)} layers of ddpg.critic_hidden",
+        ),
+        (
+            ddpg.learn_from > ddpg.buffer,
+            f"ddpg.learn_from = {ddpg.learn_from}",
+            f"must be at most ddpg.buffer, which is {ddpg.buffer}: learning would never begin",
+        ),
+        (
+            ddpg.batch > ddpg.buffer,
+            f"ddpg.batch = {ddpg.batch}",
+            f"must be at most ddpg.buffer, which is {ddpg.buffer}",
+        ),
+        (
+            recipe.lanes > ddpg.buffer,
+            f"lanes = {recipe.lanes}",
+            f"must be at most ddpg.buffer, which is {ddpg.buffer}: one step of all lanes must fit",
+        ),
+    ]
+    for fault, what, must in wrong:
+        if fault:
+            raise SparringError(f"{where}: {what}: {must}")
+    return recipe
