@@ -1,4 +1,4 @@
-"""Tennis: two rackets keep one ball over the net. A batched port of the 2018 Udacity/ML-Agents court (docs/tennis.md)."""
+"""Tennis: two rackets keep a ball over the net. A batched port of the 2018 Udacity court (docs/tennis.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TennisOptions:
     """What can be chosen about the court."""
 
     velocity: Literal["as-shipped", "true"] = "as-shipped"
-    """Entries 6 and 7 of a frame: `as-shipped` repeats the racket's own velocity like the 2018 binary, `true` shows the ball's."""
+    """Entries 6 and 7 of a frame: `as-shipped` repeats the racket's velocity like the 2018 binary, `true` is the ball's."""
 
 
 class Tennis:
@@ -46,7 +46,7 @@ class Tennis:
     restarts_itself = True
 
     def __init__(self, *, lanes: int = 1, seed: int = 0, velocity: str = "as-shipped", threads: int = 1) -> None:
-        """Lane 0 plays the scene of `seed` itself (its low 32 bits), every other lane one derived from seed and lane."""
+        """Lane 0 plays the scene of `seed` itself (its low 32 bits), the others scenes derived from seed and lane."""
         if velocity not in ("as-shipped", "true"):
             raise SparringError(f'tennis: velocity must be "as-shipped" or "true", got "{velocity}"')
         if lanes < 1:

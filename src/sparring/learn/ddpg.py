@@ -1,4 +1,4 @@
-"""Deep Deterministic Policy Gradient by self-play (Lillicrap et al. 2016): one actor and one critic that all agents share.
+"""Deep Deterministic Policy Gradient by self-play (Lillicrap et al. 2016): all agents share one actor and one critic.
 
 Every agent's transitions go into one replay, so the opponent an agent learns against is always the latest version of
 itself. Acting and learning alternate: `burst` updates after every `update_every` decisions of each lane.
@@ -18,6 +18,7 @@ from sparring.games.api import Box, Decisions, Game, Outcome
 from sparring.learn.matches import MatchRow
 from sparring.learn.noise import OrnsteinUhlenbeck, row_normals
 from sparring.learn.replay import Replay
+from sparring.learn.returns import NStepReturns
 from sparring.policies.mlp import Actor, Critic
 from sparring.settings import Range
 
@@ -43,6 +44,10 @@ class DDPGConfig:
     """Transitions per update. Larger: steadier gradients, fewer updates a second."""
     gamma: Annotated[float, Range(low=0, high=1)] = 0.99
     """Discount per decision. Nearer 1: looks further ahead, learns slower."""
+    n_step: Annotated[int, Range(low=1, high=1000)] = 1
+    """Decisions whose rewards a transition adds up before the target critic is asked. More: faster credit, more bias."""
+    reward_scale: Annotated[float, Range(low=0, low_open=True)] = 1.0
+    """What the learner multiplies rewards by. Scores stay unscaled."""
     tau: Annotated[float, Range(low=0, high=1, low_open=True)] = 1e-3
     """Share of the online networks that flows into the target networks at each update."""
     actor_lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 2e-4
@@ -53,6 +58,8 @@ class DDPGConfig:
     """L2 penalty on the critic's weights."""
     clip_norm: Annotated[float, Range(low=0, low_open=True)] = 1.5
     """Largest norm of either network's gradient."""
+    logit_penalty: Annotated[float, Range(low=0)] = 0.0
+    """Weight of the squared outputs before tanh in the actor's loss: keeps tanh where it has slope to learn from."""
     update_every: Annotated[int, Range(low=1)] = 64
     """Decisions of each lane between bursts of updates."""
     burst: Annotated[int, Range(low=1)] = 128
@@ -64,11 +71,9 @@ class DDPGConfig:
     noise_theta: Annotated[float, Range(low=0, high=1)] = 0.1
     """How fast the Ornstein-Uhlenbeck noise returns to zero."""
     noise_sigma: Annotated[float, Range(low=0)] = 0.06
-    """Size of the noise's random step (the published 0.3 divided by 5)."""
-    noise_final: Annotated[float, Range(low=0)] = 0.06
-    """Size of the noise's random step once `noise_decay` decisions of each lane are made."""
-    noise_decay: Annotated[int, Range(low=0)] = 0
-    """Decisions of each lane over which the noise goes from `noise_sigma` to `noise_final`, linearly; 0 keeps `noise_sigma`."""
+    """Size of the noise's random step in the last lane (the published 0.3 divided by 5)."""
+    noise_sigma_low: Annotated[float, Range(low=0)] = 0.06
+    """Size of the noise's random step in the first lane; the lanes between go up in equal ratios."""
     noise_shared: bool = True
     """One noise process that the agents of a lane advance in turn, instead of one each."""
     noise_before_clip: bool = True
@@ -126,11 +131,12 @@ class DDPG:
             game.agents,
             actions,
             theta=config.noise_theta,
-            sigma=config.noise_sigma,
+            sigma=_lane_sigmas(config, game.lanes),
             shared=config.noise_shared,
             seed=seed,
             stream=STREAM_NOISE,
         )
+        self.returns = NStepReturns(game.lanes * game.agents, config.n_step, config.gamma, obs=obs, actions=actions)
         self.decisions = 0
         self.updates = 0
         self.matches = 0
@@ -146,9 +152,11 @@ class DDPG:
         outcome = self.game.act(action)
         self.decisions += self.game.lanes
         ended = self._matches(outcome)
+        over = self._episodes_over(outcome)
+        self._remember(rows, action, outcome, self.game.decisions(), over)
+        if over.any():
+            self.game.restart(over.nonzero().view(-1))
         self._rows = self.game.decisions()
-        self._remember(rows, action, outcome)
-        self._restart(outcome)
         config = self.config
         lane_decisions = self.decisions // self.game.lanes
         if lane_decisions % config.update_every == 0 and len(self.replay) >= max(config.learn_from, 1):
@@ -166,31 +174,33 @@ class DDPG:
         with torch.no_grad():
             action: Tensor = self.actor(rows.obs.to(self.device)).cpu()
         self.actor.train()
-        if config.noise_decay:
-            share = min(1.0, self.decisions / self.game.lanes / config.noise_decay)
-            self.noise.sigma = config.noise_sigma + share * (config.noise_final - config.noise_sigma)
         action = action + self.noise.sample(rows)
         return action.clamp(-1.0, 1.0) if config.noise_before_clip else action
 
-    def _remember(self, rows: Decisions, action: Tensor, outcome: Outcome) -> None:
-        """One transition for each agent that acted. Rows, rewards and next observations meet by id, not by place."""
+    def _remember(self, rows: Decisions, action: Tensor, outcome: Outcome, following: Decisions, over: Tensor) -> None:
+        """Store what is ready. Rows, rewards and next observations meet by id, not by place."""
         lanes, agents = self.game.lanes, self.game.agents
         reward = torch.zeros(lanes * agents)
-        reward[outcome.lane * agents + outcome.agent] = outcome.reward
+        reward[outcome.lane * agents + outcome.agent] = outcome.reward * self.config.reward_scale
         next_obs = torch.zeros(lanes * agents, rows.obs.shape[1])
-        next_obs[self._rows.lane * agents + self._rows.agent] = self._rows.obs
-        # What an agent saw at the end replaces the first sight of its next match.
+        next_obs[following.lane * agents + following.agent] = following.obs
+        # What an agent saw at the end, not the first sight of its next match.
         next_obs[outcome.last.lane * agents + outcome.last.agent] = outcome.last.obs
-        terminal = torch.zeros(lanes)
-        terminal[outcome.ended] = (~outcome.truncated).float()
+        terminal = torch.zeros(lanes, dtype=torch.bool)
+        terminal[outcome.ended] = ~outcome.truncated
+        last = over.clone()
+        last[outcome.ended] = True
         slot = rows.lane * agents + rows.agent
-        self.replay.add(
+        ready = self.returns.push(
+            slot,
             obs=rows.obs,
             action=action,
             reward=reward[slot],
-            bootstrap=1.0 - terminal[rows.lane],
             next_obs=next_obs[slot],
+            last=last[rows.lane],
+            terminal=terminal[rows.lane],
         )
+        self.replay.add(**ready)
 
     def _matches(self, outcome: Outcome) -> list[MatchRow]:
         rows = []
@@ -215,18 +225,16 @@ class DDPG:
             self.matches += 1
         return rows
 
-    def _restart(self, outcome: Outcome) -> None:
+    def _episodes_over(self, outcome: Outcome) -> Tensor:
+        """bool [lanes]: lanes to reset now."""
         self._episode_decisions += 1
         self._episode_matches[outcome.ended] += 1
         over = self._episode_matches >= self.config.episode_matches
         if self.config.episode_decisions:
             over |= self._episode_decisions >= self.config.episode_decisions
-        lanes = over.nonzero().view(-1)
-        if len(lanes):
-            self.game.restart(lanes)
-            self._episode_decisions[lanes] = 0
-            self._episode_matches[lanes] = 0
-            self._rows = self.game.decisions()
+        self._episode_decisions[over] = 0
+        self._episode_matches[over] = 0
+        return over
 
     def _update(self) -> None:
         """One step of critic, actor and targets (Lillicrap et al. 2016, algorithm 1)."""
@@ -235,12 +243,13 @@ class DDPG:
         obs, next_obs = batch["obs"], batch["next_obs"]
         with torch.no_grad():
             next_value = self.critic_target(next_obs, self.actor_target(next_obs))
-            target = batch["reward"] + config.gamma * batch["bootstrap"] * next_value
+            target = batch["reward"] + batch["discount"] * next_value
         value = self.critic(obs, batch["action"])
         critic_loss = nn.functional.mse_loss(value, target)
         self._descend(critic_loss, self._critic_parameters, self.critic_optimiser)
 
-        actor_loss = -self.critic(obs, self.actor(obs)).mean()
+        logits = self.actor.logits(obs)
+        actor_loss = config.logit_penalty * logits.square().mean() - self.critic(obs, torch.tanh(logits)).mean()
         self._descend(actor_loss, self._actor_parameters, self.actor_optimiser)
 
         torch._foreach_lerp_(self._target, self._online, config.tau)
@@ -272,6 +281,7 @@ class DDPG:
             "actor_optimiser": self.actor_optimiser.state_dict(),
             "critic_optimiser": self.critic_optimiser.state_dict(),
             "noise": self.noise.x,
+            "returns": self.returns.state(),
             "game": self.game.state(),
             "decisions": self.decisions,
             "updates": self.updates,
@@ -290,6 +300,7 @@ class DDPG:
         self.actor_optimiser.load_state_dict(state["actor_optimiser"])
         self.critic_optimiser.load_state_dict(state["critic_optimiser"])
         self.noise.x.copy_(state["noise"])
+        self.returns.load_state(state["returns"])
         self.game.load_state(state["game"])
         self.decisions = state["decisions"]
         self.updates = state["updates"]
@@ -303,3 +314,11 @@ class DDPG:
 def _averaged_tensors(network: nn.Module) -> list[Tensor]:
     """What flows into a target network: the weights and batch norm's running statistics."""
     return [tensor.detach() for tensor in network.state_dict(keep_vars=True).values() if tensor.is_floating_point()]
+
+
+def _lane_sigmas(config: DDPGConfig, lanes: int) -> Tensor:
+    """float32 [lanes]: noise from low to high in equal ratios, so that careful and bold rallies are both remembered."""
+    low, high = config.noise_sigma_low, config.noise_sigma
+    if low == high or lanes == 1:
+        return torch.full((lanes,), high)
+    return low * (high / low) ** (torch.arange(lanes) / (lanes - 1))

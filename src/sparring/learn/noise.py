@@ -21,10 +21,20 @@ class OrnsteinUhlenbeck:
 
     Every agent of every lane has a process of its own; `shared` gives each lane one process that its agents
     advance in turn, as the published Tennis recipe does. The process is never reset between matches.
+    sigma is float32 [lanes].
     """
 
     def __init__(
-        self, lanes: int, agents: int, actions: int, *, theta: float, sigma: float, shared: bool, seed: int, stream: int
+        self,
+        lanes: int,
+        agents: int,
+        actions: int,
+        *,
+        theta: float,
+        sigma: Tensor,
+        shared: bool,
+        seed: int,
+        stream: int,
     ) -> None:
         self.theta, self.sigma, self.shared = theta, sigma, shared
         self.seed, self.stream = seed, stream
@@ -36,14 +46,15 @@ class OrnsteinUhlenbeck:
         normal = row_normals(rows, seed=self.seed, stream=self.stream)[:, : self.x.shape[2]]
         if not self.shared:
             x = self.x[rows.lane, rows.agent]
-            x = x - self.theta * x + self.sigma * normal
+            x = x - self.theta * x + self.sigma[rows.lane].unsqueeze(1) * normal
             self.x[rows.lane, rows.agent] = x
             return x
         noise = torch.empty_like(normal)
         for agent in range(self.agents):
             turn = rows.agent == agent
-            x = self.x[rows.lane[turn], 0]
-            x = x - self.theta * x + self.sigma * normal[turn]
-            self.x[rows.lane[turn], 0] = x
+            lane = rows.lane[turn]
+            x = self.x[lane, 0]
+            x = x - self.theta * x + self.sigma[lane].unsqueeze(1) * normal[turn]
+            self.x[lane, 0] = x
             noise[turn] = x
         return noise

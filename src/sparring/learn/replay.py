@@ -13,7 +13,7 @@ class Replay:
     """Preallocated rows; row number r (counted from the run's start) lives at r % capacity.
 
     Columns: obs float32 [capacity, obs], action float32 [capacity, actions], reward float32 [capacity],
-    bootstrap float32 [capacity] (1 where the target may look beyond `next_obs`, 0 at a terminal), next_obs like obs.
+    discount float32 [capacity] (what the value of `next_obs` counts for in the target; 0 after a terminal), next_obs like obs.
     """
 
     def __init__(self, capacity: int, obs: int, actions: int, *, device: str = "cpu") -> None:
@@ -23,7 +23,7 @@ class Replay:
             "obs": torch.zeros(capacity, obs, device=device),
             "action": torch.zeros(capacity, actions, device=device),
             "reward": torch.zeros(capacity, device=device),
-            "bootstrap": torch.zeros(capacity, device=device),
+            "discount": torch.zeros(capacity, device=device),
             "next_obs": torch.zeros(capacity, obs, device=device),
         }
 

@@ -39,9 +39,13 @@ class Actor(nn.Module):
         # Small last weights start the rackets near rest, where tanh has slope.
         self.head = fan_in_uniform(nn.Linear(hidden[-1], actions), generator, limit=3e-3)
 
+    def logits(self, obs: Tensor) -> Tensor:
+        """float32 [n, actions]: the outputs before tanh."""
+        out: Tensor = self.head(self.trunk(obs))
+        return out
+
     def forward(self, obs: Tensor) -> Tensor:
-        action: Tensor = torch.tanh(self.head(self.trunk(obs)))
-        return action
+        return torch.tanh(self.logits(obs))
 
 
 class Critic(nn.Module):

@@ -1,0 +1,65 @@
+"""Multi-step returns: what a decision earned over its next n decisions, and how the rest is discounted."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class NStepReturns:
+    """Turns single steps into n-step transitions (Sutton and Barto 2018, section 7.1).
+
+    A transition from decision t is ready once n steps followed it or its match ended after k < n steps:
+    reward = sum of gamma^i r_(t+i) for i < k, discount = gamma^k (0 after a terminal), next_obs = o_(t+k).
+    Every slot (an agent of a lane) has a queue of its own, so agents may act at different times.
+    """
+
+    def __init__(self, slots: int, n: int, gamma: float, *, obs: int, actions: int) -> None:
+        self.n = n
+        # Row k of a slot's queue is its decision k steps ago.
+        self.obs = torch.zeros(n, slots, obs)
+        self.action = torch.zeros(n, slots, actions)
+        self.reward = torch.zeros(n, slots)
+        self.waiting = torch.zeros(slots, dtype=torch.int64)
+        self._age = torch.arange(n).unsqueeze(1)
+        self._gamma_power = gamma ** torch.arange(n + 1, dtype=torch.float64).unsqueeze(1)
+
+    def push(
+        self,
+        slot: Tensor,
+        *,
+        obs: Tensor,
+        action: Tensor,
+        reward: Tensor,
+        next_obs: Tensor,
+        last: Tensor,
+        terminal: Tensor,
+    ) -> dict[str, Tensor]:
+        """Add one step of m different slots; return the r transitions that are ready.
+
+        slot int64 [m], obs and next_obs float32 [m, obs], action [m, actions], reward float32 [m];
+        last bool [m]: no further step of this match follows; terminal bool [m]: and nothing is worth anything after it.
+        Returns obs, action, reward, discount float32 [r], next_obs.
+        """
+        for queue, newest in ((self.obs, obs), (self.action, action), (self.reward, torch.zeros_like(reward))):
+            queue[1:, slot] = queue[:-1, slot]
+            queue[0, slot] = newest
+        waiting = (self.waiting[slot] + 1).clamp(max=self.n)
+        self.reward[:, slot] += (self._gamma_power[:-1] * reward).float()
+        ready = (self._age < waiting) & (last | (self._age == self.n - 1))
+        self.waiting[slot] = torch.where(last, 0, waiting)
+        discount = self._gamma_power[1:] * ~terminal
+        return {
+            "obs": self.obs[:, slot][ready],
+            "action": self.action[:, slot][ready],
+            "reward": self.reward[:, slot][ready],
+            "discount": discount.float()[ready],
+            "next_obs": next_obs.expand(self.n, -1, -1)[ready],
+        }
+
+    def state(self) -> dict[str, Tensor]:
+        return {"obs": self.obs, "action": self.action, "reward": self.reward, "waiting": self.waiting}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        for name, tensor in self.state().items():
+            tensor.copy_(state[name])
