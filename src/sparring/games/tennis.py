@@ -26,7 +26,7 @@ class TennisOptions:
     """What can be chosen about the court."""
 
     velocity: Literal["as-shipped", "true"] = "as-shipped"
-    """Entries 6 and 7 of a frame: `as-shipped` repeats the racket's velocity like the 2018 binary, `true` is the ball's."""
+    """Entries 6 and 7 of a frame: `as-shipped` repeats the racket's velocity as in 2018, `true` is the ball's."""
 
 
 class Tennis:

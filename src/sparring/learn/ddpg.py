@@ -45,7 +45,7 @@ class DDPGConfig:
     gamma: Annotated[float, Range(low=0, high=1)] = 0.99
     """Discount per decision. Nearer 1: looks further ahead, learns slower."""
     n_step: Annotated[int, Range(low=1, high=1000)] = 1
-    """Decisions whose rewards a transition adds up before the target critic is asked. More: faster credit, more bias."""
+    """Decisions whose rewards a transition adds up before it asks the critic. More: faster credit, more bias."""
     reward_scale: Annotated[float, Range(low=0, low_open=True)] = 1.0
     """What the learner multiplies rewards by. Scores stay unscaled."""
     tau: Annotated[float, Range(low=0, high=1, low_open=True)] = 1e-3

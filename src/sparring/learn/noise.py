@@ -10,14 +10,14 @@ from sparring.games.api import Decisions
 
 
 def row_normals(rows: Decisions, *, seed: int, stream: int) -> Tensor:
-    """Standard normals float32 [n, 4], a pure function of (seed, stream) and each row's lane, match, agent and decision."""
+    """Standard normals float32 [n, 4], a pure function of seed, stream and each row's lane, match, agent, decision."""
     agents_lane = rows.lane * 65536 + rows.agent
     counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1)
     return torch.from_numpy(_core.normals(seed, stream, counters.cpu().numpy()))
 
 
 class OrnsteinUhlenbeck:
-    """Noise that drifts: x <- x - theta x + sigma N(0, 1), one x per action (Uhlenbeck and Ornstein 1930; Lillicrap et al. 2016).
+    """Noise that drifts: x <- x - theta x + sigma N(0, 1), one x per action (Lillicrap et al. 2016, section 3).
 
     Every agent of every lane has a process of its own; `shared` gives each lane one process that its agents
     advance in turn, as the published Tennis recipe does. The process is never reset between matches.

@@ -13,7 +13,7 @@ class Replay:
     """Preallocated rows; row number r (counted from the run's start) lives at r % capacity.
 
     Columns: obs float32 [capacity, obs], action float32 [capacity, actions], reward float32 [capacity],
-    discount float32 [capacity] (what the value of `next_obs` counts for in the target; 0 after a terminal), next_obs like obs.
+    next_obs like obs, discount float32 [capacity]: what the value of next_obs counts in the target, 0 after a terminal.
     """
 
     def __init__(self, capacity: int, obs: int, actions: int, *, device: str = "cpu") -> None:
