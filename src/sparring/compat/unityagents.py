@@ -408,7 +408,7 @@ class _translated:
 def _flat(given: Any) -> NDArray[np.float32]:
     """All numbers of a scalar, array, or nested lists of either, in order."""
     try:
-        return np.array(given, dtype=np.float32).reshape(-1)
+        return np.asarray(given, dtype=np.float32).reshape(-1)
     except (TypeError, ValueError):
         raise UnityActionException(f"expected numbers in rows of equal length, but was given {given}") from None
 
