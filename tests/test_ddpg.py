@@ -250,6 +250,24 @@ def test_it_learns_to_follow() -> None:
     assert (learner.policy().act(obs) - obs).abs().max() < 0.25
 
 
+def test_episodes_of_several_matches_add_up_their_rewards() -> None:
+    """The published loop: a lane is reset after 3 rallies, or after 100 decisions even within one."""
+    game = Recorder(Tennis(lanes=2, seed=3))
+    learner = DDPG(game, replace(TINY, episode_matches=3, episode_decisions=100, learn_from=2000), seed=0)
+    episodes, paid, start = [], torch.zeros(2, 2), [0, 0]
+    for step in range(1, 600):
+        learner.step()
+        paid[game.outcomes[-1].lane, game.outcomes[-1].agent] += game.outcomes[-1].reward
+        for row in learner.episodes_ended:
+            assert row.matches == 3 or row.length == 100
+            assert row.length == step - start[row.lane]
+            assert row.score == pytest.approx(paid[row.lane].tolist(), abs=1e-5)
+            paid[row.lane], start[row.lane] = 0.0, step
+            episodes.append(row)
+    assert [row.episode for row in episodes] == list(range(len(episodes)))
+    assert len(episodes) > 10
+
+
 def test_discrete_actions_are_refused() -> None:
     game = Follow()
     game.action = Discrete(n=3)  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from sparring.games.api import Box, Decisions, Outcome, Wrapper
 
 
 class Follow:
-    """One agent per lane sees a number in [-1, 1] and earns most by answering with it; every match lasts four decisions."""
+    """An agent sees a number in [-1, 1] and earns most by answering with it; a match lasts four decisions."""
 
     name = "follow"
     agents = 1
@@ -62,7 +62,12 @@ class Follow:
         pass
 
     def state(self) -> dict[str, Tensor]:
-        return {"generator": self.generator.get_state(), "obs": self.obs, "decision": self.decision, "score": self.score}
+        return {
+            "generator": self.generator.get_state(),
+            "obs": self.obs,
+            "decision": self.decision,
+            "score": self.score,
+        }
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         self.generator.set_state(state["generator"])

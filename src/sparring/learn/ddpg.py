@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Game, Outcome
-from sparring.learn.matches import MatchRow
+from sparring.learn.matches import EpisodeRow, MatchRow
 from sparring.learn.noise import OrnsteinUhlenbeck, row_normals
 from sparring.learn.replay import Replay
 from sparring.learn.returns import NStepReturns
@@ -140,8 +140,12 @@ class DDPG:
         self.decisions = 0
         self.updates = 0
         self.matches = 0
+        self.episodes = 0
+        self.episodes_ended: list[EpisodeRow] = []
+        """Episodes that the last `step` ended; stays empty where every match is an episode of its own."""
         self._episode_matches = torch.zeros(game.lanes, dtype=torch.int64)
         self._episode_decisions = torch.zeros(game.lanes, dtype=torch.int64)
+        self._episode_score = torch.zeros(game.lanes, game.agents)
         self._losses = torch.zeros(3)
         self._rows = game.decisions()
 
@@ -228,12 +232,27 @@ class DDPG:
     def _episodes_over(self, outcome: Outcome) -> Tensor:
         """bool [lanes]: lanes to reset now."""
         self._episode_decisions += 1
+        self._episode_score.index_put_((outcome.lane, outcome.agent), outcome.reward, accumulate=True)
         self._episode_matches[outcome.ended] += 1
         over = self._episode_matches >= self.config.episode_matches
         if self.config.episode_decisions:
             over |= self._episode_decisions >= self.config.episode_decisions
+        self.episodes_ended = []
+        if self.config.episode_matches > 1 or self.config.episode_decisions:
+            for lane in over.nonzero().view(-1).tolist():
+                row = EpisodeRow(
+                    episode=self.episodes,
+                    lane=lane,
+                    matches=int(self._episode_matches[lane]),
+                    length=int(self._episode_decisions[lane]),
+                    score=tuple(self._episode_score[lane].tolist()),
+                    at=self.decisions,
+                )
+                self.episodes_ended.append(row)
+                self.episodes += 1
         self._episode_decisions[over] = 0
         self._episode_matches[over] = 0
+        self._episode_score[over] = 0.0
         return over
 
     def _update(self) -> None:
@@ -286,6 +305,8 @@ class DDPG:
             "decisions": self.decisions,
             "updates": self.updates,
             "matches": self.matches,
+            "episodes": self.episodes,
+            "episode_score": self._episode_score,
             "episode_matches": self._episode_matches,
             "episode_decisions": self._episode_decisions,
             "losses": self._losses,
@@ -305,6 +326,8 @@ class DDPG:
         self.decisions = state["decisions"]
         self.updates = state["updates"]
         self.matches = state["matches"]
+        self.episodes = state["episodes"]
+        self._episode_score.copy_(state["episode_score"])
         self._episode_matches.copy_(state["episode_matches"])
         self._episode_decisions.copy_(state["episode_decisions"])
         self._losses = state["losses"]

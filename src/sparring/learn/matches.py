@@ -28,3 +28,21 @@ class MatchRow:
     def best(self) -> float:
         """The better agent's score: what Tennis calls solved is a mean of 100 of these."""
         return max(self.score)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EpisodeRow:
+    """One ended episode of a run whose episodes are not single matches, as in the published Tennis recipe."""
+
+    episode: int
+    """Number of the episode in the order they ended, from 0."""
+    lane: int
+    """The lane it was played in."""
+    matches: int
+    """Matches that ended within it."""
+    length: int
+    """Decisions of the lane."""
+    score: tuple[float, ...]
+    """Undiscounted sum of rewards of each agent over all its matches, by agent id."""
+    at: int
+    """The run's decision counter when it ended."""
