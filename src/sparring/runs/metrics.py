@@ -13,6 +13,8 @@ from sparring.learn.matches import MatchRow
 
 WINDOW = 100
 """Matches in the official mean (udacity/deep-reinforcement-learning, project 3)."""
+_ROUNDING = 1e-9
+"""Sums of the same scores in another order may differ by this much."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class Measure:
         self._best.append(row.best)
         self._lengths.append(row.length)
         score = self.score
-        if self.solved or len(self._best) < WINDOW or score is None or score < self.solved_score:
+        if self.solved or len(self._best) < WINDOW or score is None or score < self.solved_score - _ROUNDING:
             return False
         self.solved = Solved(
             match=self.matches, decisions=row.at, updates=row.updates, minutes=seconds / 60, score=score

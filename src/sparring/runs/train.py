@@ -106,22 +106,16 @@ class Training:
         self.store = ReplayStore(folder.replay, self.learner.replay, folder.disk, segment_bytes=segment_bytes)
         self.measure = Measure(recipe.solved_score)
         self.board: Board | None = None
-        self._trained = 0.0
-        self._begun = time.monotonic()
+        self.seconds = 0.0
+        """Training time over all sessions: steps and saves."""
         self._logs: dict[str, AppendOnly] = {}
 
     @property
     def decisions(self) -> int:
         return self.learner.decisions
 
-    @property
-    def seconds(self) -> float:
-        """Training time over all sessions."""
-        return self._trained + time.monotonic() - self._begun
-
     def start(self) -> None:
         """Begin a new run in a folder made by `RunFolder.create`."""
-        self._begun = time.monotonic()
         with self._disk():
             self.folder.disk.replace(self.folder.recipe, to_toml(self.recipe).encode())
             self._open({"metrics.jsonl": 0, "matches.jsonl": 0})
@@ -136,7 +130,7 @@ class Training:
         networks = {name: part for name, part in content["learner"].items() if name != "game"}
         if unfit := checkpoint.misfit(networks, self.learner.state()):
             raise SparringError(
-                f"{path}: {unfit}: weights of another network cannot be continued; "
+                f"{path}: {unfit}: a learner of another shape cannot be continued; "
                 "give the settings the run was started with, or choose another --run"
             )
         try:
@@ -148,7 +142,7 @@ class Training:
                 f"{path} does not fit this version of Sparring ({reason}): choose another --run"
             ) from None
         self.store.load(content["replay"])
-        self._trained, self._begun = content["seconds"], time.monotonic()
+        self.seconds = content["seconds"]
         for line in self._not_bitwise(content["made_with"]):
             self.say(line)
         with self._disk():
@@ -159,7 +153,8 @@ class Training:
         """One decision in every lane, and what the learner learns from it."""
         every = self.recipe.metrics_every
         before = self.decisions // every
-        ended = self.learner.step()
+        with self._timed():
+            ended = self.learner.step()
         for row in ended:
             if self.measure.add(row, seconds=self.seconds):
                 solved = self.measure.solved
@@ -176,7 +171,7 @@ class Training:
 
     def save(self) -> None:
         """Put a checkpoint in place. After a kill at any moment of it, the old one or the new one is whole."""
-        with self._disk():
+        with self._timed(), self._disk():
             self.store.append()
             for log in self._logs.values():
                 log.sync()
@@ -253,6 +248,12 @@ class Training:
             for name, value in row.items():
                 if value is not None and name != "decisions":
                     self.board.add_scalar(name, value, self.decisions)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        self.seconds += time.monotonic() - began
 
     @contextmanager
     def _disk(self) -> Iterator[None]:

@@ -1,0 +1,65 @@
+"""Sparring trains game-playing agents by self-play.
+
+    import sparring
+
+    result = sparring.train("tennis", minutes=4)
+    policy = sparring.load(result.run)
+    actions = policy.act(observations)
+
+What is listed here is the public interface; parts are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from sparring.errors import SparringError
+
+if TYPE_CHECKING:
+    from sparring.games.registry import make
+    from sparring.runs.evaluate import Evaluation, evaluate
+    from sparring.runs.listing import compare, list_runs, prune
+    from sparring.runs.play import play
+    from sparring.runs.policy import TrainedPolicy, load
+    from sparring.runs.recipe import Recipe, load_recipe
+    from sparring.runs.train import RunResult, train
+
+_HOMES = {
+    "make": "games.registry",
+    "Recipe": "runs.recipe",
+    "load_recipe": "runs.recipe",
+    "train": "runs.train",
+    "RunResult": "runs.train",
+    "load": "runs.policy",
+    "TrainedPolicy": "runs.policy",
+    "evaluate": "runs.evaluate",
+    "Evaluation": "runs.evaluate",
+    "play": "runs.play",
+    "list_runs": "runs.listing",
+    "compare": "runs.listing",
+    "prune": "runs.listing",
+}
+
+__all__ = [
+    "Evaluation",
+    "Recipe",
+    "RunResult",
+    "SparringError",
+    "TrainedPolicy",
+    "compare",
+    "evaluate",
+    "list_runs",
+    "load",
+    "load_recipe",
+    "make",
+    "play",
+    "prune",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sparring' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"sparring.{_HOMES[name]}"), name)

@@ -1,0 +1,235 @@
+"""Test play: how well a player does, without noise and without learning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparring.errors import SparringError
+from sparring.games.api import Game
+from sparring.games.registry import make
+from sparring.runs.policy import TrainedPolicy, load
+from sparring.settings import flat
+
+EPISODE_MATCHES = 10
+"""The loop of the published Tennis recipe ends an episode after more matches than these,"""
+EPISODE_DECISIONS = 2_500
+"""or after this many decisions, and scores the sums (docs/tennis.md)."""
+_RESAMPLES = 2_000
+_EVEN = 1e-4
+"""Scores nearer than this are a draw: sums of tenths in float32."""
+
+
+class Actor(Protocol):
+    """Answers observations, float32 [n, inputs], with actions, [n, ...]."""
+
+    def act(self, observations: Tensor) -> Any: ...
+
+
+Player = str | Path | Actor | Callable[[Tensor], Any]
+"""A run's name or path, a policy, or a function from observations [n, inputs] to actions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What test play showed.
+
+    score:         mean over matches of the better agent's score: the official measure
+    low, high:     its 95% interval (bootstrap over matches)
+    agents:        each agent's mean score, by agent id
+    length:        mean length of a match, in decisions
+    capped:        share of the matches that a time limit cut
+    episode_score: Tennis alone: mean over `episodes` of the better racket's sum over an episode of more than 10 rallies
+                   or 2,500 decisions, the measure of the published curve; None without episodes
+    wins, draws, losses, player_score, opponent_score: against an opponent, from the player's side; sides alternate
+    hash:          of the player's weights, None for a scripted player
+    """
+
+    player: str
+    opponent: str | None
+    game: str
+    hash: str | None
+    matches: int
+    seed: int
+    score: float
+    low: float
+    high: float
+    agents: tuple[float, ...]
+    length: float
+    capped: float
+    episodes: int
+    episode_score: float | None
+    wins: int | None = None
+    draws: int | None = None
+    losses: int | None = None
+    player_score: float | None = None
+    opponent_score: float | None = None
+
+    def json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+def evaluate(
+    player: Player,
+    *,
+    opponent: Player | None = None,
+    matches: int = 100,
+    lanes: int = 50,
+    seed: int = 1_000_000,
+    episodes: int = 20,
+    game: str | Callable[..., Game] | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Play matches and report; the same arguments give the same report.
+
+    player:   plays every agent, or one team when there is an `opponent`
+    opponent: plays the other team, team 1 in even lanes and team 0 in odd ones, so that no side's luck counts
+    matches:  how many; each lane plays its share of them, so that short matches are not preferred
+    lanes:    at once
+    seed:     of the serves; the default is far from the seeds that runs train on
+    episodes: Tennis alone: how many multi-rally episodes to play besides, 0 for none
+    game, options: default: the game and options the player was trained on, or tennis as shipped
+
+    Raises SparringError: unknown run, a player that does not fit the game, an opponent in a game without two teams.
+    """
+    for name, value, least in (("matches", matches, 1), ("lanes", lanes, 1), ("episodes", episodes, 0)):
+        if value < least:
+            raise SparringError(f"{name} = {value}: must be at least {least}")
+    player, opponent = _ready(player), None if opponent is None else _ready(opponent)
+    if isinstance(player, TrainedPolicy):
+        game = game or player.game
+        options = (dict(flat(player.recipe.tennis)) if game == "tennis" else {}) | options
+    game = game or "tennis"
+    lanes = min(lanes, matches)
+    table = make(game, lanes=lanes, seed=seed, **options)
+    if opponent is not None and table.teams != 2:
+        raise SparringError(f"{table.name} has {table.teams} teams: an opponent needs a game of 2")
+    scores, lengths, capped, sides = _matches(table, player, opponent, matches)
+    best = scores.max(axis=1)
+    low, high = _interval(best, seed)
+    episode_score = None
+    if table.name != "tennis":
+        episodes = 0
+    if episodes:
+        episode_score = _episodes(make(game, lanes=episodes, seed=seed, **options), player, opponent)
+    against: dict[str, Any] = {}
+    if opponent is not None:
+        mine = np.take_along_axis(scores, sides[:, None], axis=1)[:, 0]
+        other = np.take_along_axis(scores, 1 - sides[:, None], axis=1)[:, 0]
+        against = {
+            "wins": int((mine > other + _EVEN).sum()),
+            "draws": int((abs(mine - other) <= _EVEN).sum()),
+            "losses": int((mine < other - _EVEN).sum()),
+            "player_score": float(mine.mean()),
+            "opponent_score": float(other.mean()),
+        }
+    return Evaluation(
+        player=player_name(player),
+        opponent=None if opponent is None else player_name(opponent),
+        game=table.name,
+        hash=player.hash if isinstance(player, TrainedPolicy) else None,
+        matches=matches,
+        seed=seed,
+        score=float(best.mean()),
+        low=low,
+        high=high,
+        agents=tuple(scores.mean(axis=0).tolist()),
+        length=float(lengths.mean()),
+        capped=float(capped.mean()),
+        episodes=episodes,
+        episode_score=episode_score,
+        **against,
+    )
+
+
+def player_name(player: Player) -> str:
+    """What to call a player in reports."""
+    if isinstance(player, str | Path):
+        return Path(player).name
+    return str(getattr(player, "name", None) or getattr(player, "__name__", None) or type(player).__name__)
+
+
+def _ready(player: Player) -> Actor | Callable[[Tensor], Any]:
+    return load(player) if isinstance(player, str | Path) else player
+
+
+def _answer(player: Actor | Callable[[Tensor], Any], observations: Tensor) -> Tensor:
+    act: Any = getattr(player, "act", player)
+    with torch.no_grad():
+        actions = torch.as_tensor(act(observations))
+    if len(actions) != len(observations):
+        raise SparringError(
+            f"player {player_name(player)} gave {len(actions)} actions for {len(observations)} observations"
+        )
+    return actions
+
+
+def _act(game: Game, player: Any, opponent: Any) -> Any:
+    """One decision of all lanes."""
+    rows = game.decisions()
+    if opponent is None:
+        return game.act(_answer(player, rows.obs))
+    own = rows.team == rows.lane % 2
+    mine = _answer(player, rows.obs[own])
+    actions = mine.new_zeros((len(rows), *mine.shape[1:]))
+    actions[own] = mine
+    actions[~own] = _answer(opponent, rows.obs[~own]).to(mine.dtype)
+    return game.act(actions)
+
+
+def _matches(
+    game: Game, player: Any, opponent: Any, matches: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+    """Of each match, in the order of lanes: scores [matches, agents], length, cut by the time limit, player's team."""
+    share = [matches // game.lanes + (lane < matches % game.lanes) for lane in range(game.lanes)]
+    played: list[list[tuple[list[float], int, bool]]] = [[] for _ in share]
+    while any(len(done) < wanted for done, wanted in zip(played, share, strict=True)):
+        outcome = _act(game, player, opponent)
+        ended = zip(
+            outcome.ended.tolist(),
+            outcome.score.tolist(),
+            outcome.length.tolist(),
+            outcome.truncated.tolist(),
+            strict=True,
+        )
+        for lane, score, length, truncated in ended:
+            if len(played[lane]) < share[lane]:
+                played[lane].append((score, length, truncated))
+        if len(outcome.ended):
+            game.restart(outcome.ended)  # the usual loop resets after every match, also where the game would go on
+    rows = [(lane % 2, *match) for lane, done in enumerate(played) for match in done]
+    sides, scores, lengths, capped = zip(*rows, strict=True)
+    return np.array(scores), np.array(lengths), np.array(capped), np.array(sides)
+
+
+def _episodes(game: Game, player: Any, opponent: Any) -> float:
+    """Mean of the better racket's sum over one multi-rally episode a lane."""
+    sums = torch.zeros(game.lanes, game.agents, dtype=torch.float64)
+    ended = torch.zeros(game.lanes, dtype=torch.int64)
+    running = torch.ones(game.lanes, dtype=torch.bool)
+    for _ in range(EPISODE_DECISIONS):
+        outcome = _act(game, player, opponent)
+        paid = torch.zeros_like(sums)
+        paid[outcome.lane, outcome.agent] = outcome.reward.to(torch.float64)
+        sums[running] += paid[running]
+        ended[outcome.ended] += 1
+        running &= ended <= EPISODE_MATCHES
+        if not running.any():
+            break
+    return float(sums.max(dim=1).values.mean())
+
+
+def _interval(values: NDArray[np.float64], seed: int) -> tuple[float, float]:
+    """The bootstrap's 95% interval of the mean (Efron 1979, percentile method)."""
+    random = np.random.default_rng(seed)
+    means = random.choice(values, size=(_RESAMPLES, len(values))).mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
