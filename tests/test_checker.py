@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from toy_game import LIMIT, SelfRestarting, Walk
+from walk_game import LIMIT, SelfRestarting, Walk
 
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Game, Outcome, RewardWrapper, Wrapper

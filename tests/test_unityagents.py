@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 import torch
+from scripted import keeper
 
-from sparring import _core
 from sparring.compat import unityagents
 from sparring.compat.unityagents import (
     CourtEnvironment,
@@ -22,16 +17,6 @@ from sparring.compat.unityagents import (
 from sparring.errors import SparringError
 
 IDLE = np.zeros((2, 2))
-
-
-def example(name: str) -> ModuleType:
-    path = Path(__file__).parents[1] / "examples" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -240,22 +225,8 @@ def test_second_reset_costs_a_physics_step_and_draws_new_rackets(env: UnityEnvir
     assert (first[:, 16] != second[:, 16]).all()
 
 
-def capped_seed(player: Callable[[torch.Tensor], torch.Tensor], lanes: int = 8) -> int:
-    """The lowest seed whose first rally this player keeps up to the time limit."""
-    courts = _core.TennisCourts(lanes)
-    courts.seed(np.arange(lanes), np.arange(lanes, dtype=np.uint32))
-    ended = np.zeros(lanes, dtype=bool)
-    for _ in range(1000):
-        observations = torch.from_numpy(courts.observations.reshape(-1, 24))
-        courts.step(player(observations).numpy().reshape(-1, 2, 2))
-        ended |= courts.done != 0
-    assert not ended.all()
-    return int(np.flatnonzero(~ended)[0])
-
-
 def test_time_limit_is_reported_at_decision_1001() -> None:
-    keeper = example("scripted_player").keeper
-    env = UnityEnvironment(seed=capped_seed(keeper))
+    env = UnityEnvironment(seed=0)
     info = env.reset()["TennisBrain"]
     decisions, score = 0, np.zeros(2)
     while not any(info.local_done):
