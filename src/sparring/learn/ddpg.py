@@ -318,8 +318,8 @@ class DDPG:
         self.critic.load_state_dict(state["critic"])
         self.actor_target.load_state_dict(state["actor_target"])
         self.critic_target.load_state_dict(state["critic_target"])
-        self.actor_optimiser.load_state_dict(state["actor_optimiser"])
-        self.critic_optimiser.load_state_dict(state["critic_optimiser"])
+        _load_moments(self.actor_optimiser, state["actor_optimiser"])
+        _load_moments(self.critic_optimiser, state["critic_optimiser"])
         self.noise.x.copy_(state["noise"])
         self.returns.load_state(state["returns"])
         self.game.load_state(state["game"])
@@ -345,3 +345,8 @@ def _lane_sigmas(config: DDPGConfig, lanes: int) -> Tensor:
     if low == high or lanes == 1:
         return torch.full((lanes,), high)
     return low * (high / low) ** (torch.arange(lanes) / (lanes - 1))
+
+
+def _load_moments(optimiser: torch.optim.Optimizer, state: dict[str, Any]) -> None:
+    """Adam's moments and step count from a checkpoint; step size and weight decay stay those of the config."""
+    optimiser.load_state_dict({**state, "param_groups": optimiser.state_dict()["param_groups"]})
