@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from sparring.learn.ddpg import DDPGConfig
 from sparring.runs.folder import Disk, RunFolder
 from sparring.runs.metrics import read_json_lines

@@ -132,6 +132,11 @@ class RunFolder:
         return self.path / "matches.jsonl"
 
     @property
+    def episodes(self) -> Path:
+        """Of several matches each, where the recipe asks for them."""
+        return self.path / "episodes.jsonl"
+
+    @property
     def log(self) -> Path:
         return self.path / "log.txt"
 
@@ -148,12 +153,16 @@ class RunFolder:
         """Make the folder for a new run. Raises SparringError where something else, or part of a run, lies already."""
         if self.path.exists() and not self.path.is_dir():
             raise SparringError(f"{self.path} is a file, not a run folder: choose another --run")
-        ours = {p.name for p in (self.recipe, self.log, self.metrics, self.matches, self.replay)} | {"lock"}
+        # What a start that was interrupted leaves: no rows of anything yet.
+        left = {"lock", self.recipe.name, self.log.name}
+        growing = {self.metrics.name, self.matches.name, self.episodes.name}
         strange = [
-            p.name
-            for p in (sorted(self.path.iterdir()) if self.path.exists() else [])
-            if not (p.name in ours or p.name.endswith(_BESIDE))
-            or (p in (self.metrics, self.matches) and p.stat().st_size)
+            path.name
+            for path in (sorted(self.path.iterdir()) if self.path.exists() else [])
+            if path.name not in left
+            and not path.name.endswith(_BESIDE)
+            and not (path.name in growing and path.stat().st_size == 0)
+            and not (path == self.replay and path.is_dir() and not any(path.iterdir()))
         ]
         if strange:
             raise SparringError(

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sparring.learn.matches import MatchRow
+from sparring.learn.matches import EpisodeRow, MatchRow
 
 WINDOW = 100
 """Matches in the official mean (udacity/deep-reinforcement-learning, project 3)."""
@@ -40,6 +40,7 @@ class Measure:
         self.solved: Solved | None = None
         self._best: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[int] = deque(maxlen=WINDOW)
+        self._episodes: deque[float] = deque(maxlen=WINDOW)
 
     def add(self, row: MatchRow, *, seconds: float) -> bool:
         """Count an ended match; True if the run is solved by it. `seconds`: training time so far."""
@@ -54,6 +55,10 @@ class Measure:
         )
         return True
 
+    def add_episode(self, row: EpisodeRow) -> None:
+        """Count an ended episode of several matches."""
+        self._episodes.append(max(row.score))
+
     @property
     def score(self) -> float | None:
         """Mean of the better agent's score over the last 100 matches (or fewer, early on); None before the first."""
@@ -64,12 +69,21 @@ class Measure:
         """Mean length of those matches, in decisions."""
         return sum(self._lengths) / len(self._lengths) if self._lengths else None
 
+    @property
+    def episode_score(self) -> float | None:
+        """Mean of the better agent's sum over the last 100 episodes of several matches; None where there are none.
+
+        This is what the published Tennis curve shows, another measure than `score`.
+        """
+        return sum(self._episodes) / len(self._episodes) if self._episodes else None
+
     def state(self) -> dict[str, Any]:
         return {
             "matches": self.matches,
             "solved": asdict(self.solved) if self.solved else None,
             "best": list(self._best),
             "lengths": list(self._lengths),
+            "episodes": list(self._episodes),
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -77,6 +91,7 @@ class Measure:
         self.solved = Solved(**state["solved"]) if state["solved"] else None
         self._best = deque(state["best"], maxlen=WINDOW)
         self._lengths = deque(state["lengths"], maxlen=WINDOW)
+        self._episodes = deque(state["episodes"], maxlen=WINDOW)
 
 
 def json_line(row: Mapping[str, Any]) -> bytes:

@@ -118,7 +118,7 @@ class Training:
         """Begin a new run in a folder made by `RunFolder.create`."""
         with self._disk():
             self.folder.disk.replace(self.folder.recipe, to_toml(self.recipe).encode())
-            self._open({"metrics.jsonl": 0, "matches.jsonl": 0})
+            self._open({})
         # From here on a folder without latest.pt holds no training, so that none is ever overwritten.
         self.save()
 
@@ -155,6 +155,9 @@ class Training:
         before = self.decisions // every
         with self._timed():
             ended = self.learner.step()
+        episodes = self.learner.episodes_ended
+        for episode in episodes:
+            self.measure.add_episode(episode)
         for row in ended:
             if self.measure.add(row, seconds=self.seconds):
                 solved = self.measure.solved
@@ -166,6 +169,8 @@ class Training:
         with self._disk():
             if ended:
                 self._logs["matches.jsonl"].append(b"".join(json_line(asdict(row)) for row in ended))
+            if episodes:
+                self._logs["episodes.jsonl"].append(b"".join(json_line(asdict(row)) for row in episodes))
             if self.decisions // every > before:
                 self._metrics_row()
 
@@ -205,11 +210,15 @@ class Training:
             return "solved"
         return "finished" if self.decisions >= self.recipe.decisions else None
 
-    def _open(self, logs: Mapping[str, int]) -> None:
+    def _open(self, lengths: Mapping[str, int]) -> None:
         """Cut every file that grows back to what the checkpoint knows, and open it."""
         self.store.cut()
-        for name, length in logs.items():
-            path = self.folder.path / name
+        ddpg = self.recipe.ddpg
+        logs = [self.folder.metrics, self.folder.matches]
+        if ddpg.episode_matches > 1 or ddpg.episode_decisions:
+            logs.append(self.folder.episodes)
+        for path in logs:
+            name, length = path.name, lengths.get(path.name, 0)
             there = path.stat().st_size if path.exists() else 0
             if there < length:
                 self.say(
@@ -243,6 +252,8 @@ class Training:
             "length": self.measure.length,
             **self.learner.losses(),
         }
+        if self.measure.episode_score is not None:
+            row["episode_score"] = self.measure.episode_score
         self._logs["metrics.jsonl"].append(json_line({**row, "seconds": round(self.seconds, 3)}))
         if self.board:
             for name, value in row.items():
