@@ -14,7 +14,8 @@ SANITIZE ?= address,undefined
 # The name of a Python that is new enough; empty if there is none.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
-PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Without compiling torch's thousands of files ahead: Python compiles those it imports, once.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 # What is compiled or decides how: after a change here the package is installed anew.
 BUILD_INPUTS := pyproject.toml constraints.txt CMakeLists.txt $(wildcard build_backend/*.py core/*.cpp core/*/*.h)
 CORE_SOURCES := $(wildcard core/*.cpp core/*/*.cpp core/*/*.h)
