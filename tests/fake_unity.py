@@ -49,6 +49,11 @@ def main(fault: str, after: int) -> None:
         raise SystemExit(3)
     if fault == "silent":
         time.sleep(IDLE_S)
+    connect(port, fault, after)
+
+
+def connect(port: int, fault: str = "none", after: int = 0) -> None:
+    """Play a scene with the Python that listens, or will listen, on this port."""
     channel = grpc.insecure_channel(f"localhost:{port}", options=[("grpc.enable_http_proxy", 0)])
     exchange = channel.unary_unary(
         f"/{wire.SERVICE}/{wire.METHOD}",

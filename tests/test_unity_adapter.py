@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from sparring.games.unity import Orders, UnityBinary, UnityError, UnityTimeout, 
 from sparring.games.unity_tennis import UnityTennis
 
 BRAIN = "TennisBrain"
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a script with a #! line")
 
 
 @pytest.fixture
@@ -247,6 +249,7 @@ def test_port_in_use_is_one_line(tmp_path: Path, port: int) -> None:
             UnityBinary(fake_unity.install(tmp_path), base_port=port)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has every 127.x.x.x")
 def test_only_loopback_is_bound(binary: UnityBinary) -> None:
     binary.reset()
     with socket.socket() as other:
@@ -287,6 +290,38 @@ def test_binary_is_found_by_any_form_of_its_name(tmp_path: Path) -> None:
     inside.touch()
     for name in ("Tennis.app", "Tennis"):
         assert find_binary(tmp_path / name, platform="darwin") == inside
+
+
+def test_interrupted_call_does_not_shift_the_answers(binary: UnityBinary, monkeypatch: pytest.MonkeyPatch) -> None:
+    court = _core.TennisCourts(1)
+    court.seed(fake_unity.LANE, np.array([42], dtype=np.uint32))
+    binary.reset()
+    receive = binary._receive
+
+    def interrupted(doing: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(binary, "_receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        binary.step({BRAIN: Orders(actions=actions(0))})
+    monkeypatch.setattr(binary, "_receive", receive)
+    report = binary.step({BRAIN: Orders(actions=actions(1))})[BRAIN]
+    for decision in (0, 1):
+        court.step(actions(decision)[None])
+    assert report.observations.tobytes() == court.observations[0].tobytes()
+
+
+def test_scene_in_the_editor_is_waited_for(port: int) -> None:
+    scene = threading.Thread(target=fake_unity.connect, args=(port,))
+    scene.start()
+    binary = UnityBinary(None, base_port=port - 3, worker_id=3, seed=-1)
+    assert binary.reset()[BRAIN].ids == [0, 1]
+    binary.close()
+    binary.close()
+    scene.join(30)
+    assert not scene.is_alive()
+    with pytest.raises(UnityTimeout, match="press Play in the Unity editor"):
+        UnityBinary(None, base_port=port, timeout_s=0.1)
 
 
 def test_program_that_forgets_close_still_ends(tmp_path: Path, port: int) -> None:

@@ -142,6 +142,7 @@ class UnityBinary:
         self.port = base_port + worker_id
         self._timeout_s = timeout_s
         self._global_done = False
+        self._unread = False
         self._process: subprocess.Popen[bytes] | None = None
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes it
         command: list[str] | None = None
@@ -209,8 +210,13 @@ class UnityBinary:
 
     def _launch(self, command: list[str]) -> None:
         try:
+            # In a session of its own, so that Ctrl-C interrupts Python and does not end the game.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         except PermissionError:
             raise UnityError(f"{command[0]} may not be executed: run `chmod +x` on it") from None
@@ -238,8 +244,12 @@ class UnityBinary:
     def _exchange(self, answer: Any) -> dict[str, Report]:
         if not self._open:
             raise UnityError("the binary was closed: open a new one")
+        if self._unread:
+            self._receive("answer")  # to a call that Ctrl-C interrupted
+        self._unread = True
         self._line.answer(answer)
         output = self._receive("answer").unity_output.rl_output
+        self._unread = False
         self._global_done = bool(output.global_done)
         return {name: _report(infos.value) for name, infos in output.agentInfos.items()}
 

@@ -1,0 +1,64 @@
+"""Every program in examples/ runs and does what it says."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from scripted import example, keeper
+
+import sparring
+from sparring.games.checker import check_game
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def test_all_examples_are_tried_here() -> None:
+    names = {"own_game", "own_reward", "scripted_player", "tutorial_loop"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == names
+
+
+def test_own_game_is_sound_and_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("own_game")
+    assert "ends" in check_game(module.Meet, lanes=3, decisions=25, limit=None)
+    module.main(decisions=640)
+    printed = capsys.readouterr().out
+    assert "checks passed: shape, ids" in printed
+    assert "mean score 0." in printed
+    assert sparring.load("meet").game == "meet"
+
+
+def test_own_reward_reaches_the_learner_and_leaves_the_score() -> None:
+    module = example("own_reward")
+    game, plain = module.calm_tennis(lanes=2, seed=0), sparring.make("tennis", lanes=2, seed=0)
+    actions = torch.tensor([[1.0, 0.0], [0.5, 0.0], [0.0, 0.0], [-1.0, 0.0]])
+    for _ in range(40):
+        own, shipped = game.act(actions), plain.act(actions)
+        torch.testing.assert_close(own.reward, shipped.reward - torch.tensor([0.001, 0.0005, 0.0, 0.001]))
+        assert torch.equal(own.score, shipped.score)
+
+
+def test_own_reward_trains(capsys: pytest.CaptureFixture[str]) -> None:
+    example("own_reward").main(decisions=6_400)
+    assert "rallies, official score" in capsys.readouterr().out
+
+
+def test_scripted_player_keeps_every_rally_to_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    example("scripted_player").main(rallies=20)
+    assert capsys.readouterr().out == "mean score of 20 rallies: 2.70\n"
+
+
+def test_scripted_player_answers_one_racket_as_in_a_batch() -> None:
+    obs = sparring.make("tennis", lanes=5, seed=1).decisions().obs
+    torch.testing.assert_close(torch.cat([keeper(row[None]) for row in obs]), keeper(obs))
+
+
+def test_tutorial_loop_runs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["tutorial_loop.py"])
+    runpy.run_path(str(EXAMPLES / "tutorial_loop.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 agents, states of 24 numbers, actions of 2"
+    assert len(lines) == 6
