@@ -93,6 +93,17 @@ def test_first_states_are_those_of_the_binary(seed: int, ball: float, racket_b: 
         assert str(info.vector_observations[0]).strip("[]").split() == printed
 
 
+def test_lost_rally_costs_what_public_notebooks_print(env: UnityEnvironment) -> None:
+    env.reset()
+    scores = np.zeros(2)
+    while True:
+        info = env.step([[-1, 0], [-1, 0]])["TennisBrain"]
+        scores += info.rewards
+        if np.any(info.local_done):
+            break
+    assert f"{np.mean(scores)}" == "-0.004999999888241291"
+
+
 def test_description_reads_as_in_2018(env: UnityEnvironment) -> None:
     assert (env.academy_name, env.number_brains, env.number_external_brains) == ("Academy", 1, 1)
     assert env.brain_names == env.external_brain_names == ["TennisBrain"]
@@ -145,6 +156,7 @@ def test_actions_are_taken_in_every_form_of_2018() -> None:
         numbers,
         [numbers[:2], numbers[2:]],
         [array[:2], array[2:]],
+        [array[None, :2], array[None, 2:]],  # what agents give that act on one racket at a time
         {"TennisBrain": array.reshape(2, 2)},
         torch.tensor(numbers).reshape(2, 2),
     ]
