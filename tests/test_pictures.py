@@ -161,10 +161,10 @@ def test_a_serve_nobody_plays_falls_on_the_floor_of_the_side_it_was_served_to() 
     assert abs(untouched.bodies[0, 0]) == pytest.approx(6.83172, abs=1e-4)
     assert untouched.bodies[0, 1] == pytest.approx(6.0)
     assert untouched.decisions in (14, 15)
-    assert 5 * untouched.decisions - 5 <= untouched.last_step < 5 * untouched.decisions
+    assert untouched.last_step in (72, 73)
     steps = np.diff(untouched.bodies[:, :2], axis=0)
     assert np.hypot(*steps.T).max() < 0.2, "the next serve is not part of this rally"
-    assert untouched.bodies[-1, 1] < -2.4
+    assert untouched.bodies[-1, 1] == pytest.approx(-2.75, abs=0.3)
     side = "A" if untouched.bodies[0, 0] < 0 else "B"
     assert untouched.ended == f"ball on {side}'s floor, charged to {side}"
     np.testing.assert_allclose(untouched.scores[-1], [-0.01, 0] if side == "A" else [0, -0.01], atol=1e-6)
@@ -181,20 +181,45 @@ def test_the_policy_plays_a_and_the_opponent_plays_b() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flight", "paid", "ended"),
+    ("ball", "paid", "ended"),
     [
-        ([(-3.0, -2.4), (-3.1, -2.6)], (-0.01, 0.0), "ball on A's floor, charged to A"),
-        ([(3.0, -2.4), (3.1, -2.6)], (0.0, 0.09), "ball on B's floor, charged to B"),
-        ([(-11.5, 3.0), (-11.68, 3.1)], (0.09, 0.0), "ball on A's wall, charged to A"),
-        ([(11.5, 3.0), (11.68, 3.1)], (-0.01, 0.0), "ball on B's wall, charged to A"),
-        ([(-0.8, -1.5), (-0.65, -1.5)], (0.0, -0.01), "ball in the net, charged to B"),
-        ([(0.1, -0.2), (0.05, -0.4)], (-0.01, 0.0), "ball in the net, charged to A"),
+        ((-3.0, -2.6), (-0.01, 0.0), "ball on A's floor, charged to A"),
+        ((3.0, -2.6), (0.0, 0.09), "ball on B's floor, charged to B"),
+        ((-11.68, 3.1), (0.09, 0.0), "ball on A's wall, charged to A"),
+        ((11.68, 3.1), (-0.01, 0.0), "ball on B's wall, charged to A"),
+        ((-0.65, -1.5), (0.0, -0.01), "ball in the net, charged to B"),
+        ((0.05, -0.4), (-0.01, 0.0), "ball in the net, charged to A"),
     ],
 )
 def test_the_end_names_what_was_touched_and_whom_it_cost(
-    flight: list[tuple[float, float]], paid: tuple[float, float], ended: str
+    ball: tuple[float, float], paid: tuple[float, float], ended: str
 ) -> None:
-    assert rally._why_ended(np.array(flight, dtype=np.float32), np.array(paid)) == ended
+    assert rally._why_ended(*ball, np.array(paid)) == ended
+
+
+def test_a_rally_is_recorded_to_its_end_in_whichever_step_that_falls() -> None:
+    class Restless:
+        def __init__(self, seed: int) -> None:
+            self.generator = np.random.default_rng(seed)
+
+        def act(self, observations: Tensor) -> NDArray[np.float64]:
+            return self.generator.uniform(-1, 1, (len(observations), 2))
+
+    last_steps, touched = set(), set()
+    for seed in range(60):
+        recorded = record_rally(Restless(seed), seed=seed)
+        last_steps.add(recorded.last_step - 5 * (recorded.decisions - 1))
+        touched.add(recorded.ended.split(",")[0])
+        jumps = np.hypot(*np.diff(recorded.bodies[:, :2], axis=0).T)
+        assert jumps.max() < 2
+        x, y = (recorded.bodies[-2, :2]).tolist()
+        at_floor, at_wall, at_net = y <= -2.73, abs(x) >= 11.75, abs(x) <= 0.57 and y <= -0.48
+        assert at_floor + at_wall + at_net == 1
+        place = "floor" if at_floor else "wall" if at_wall else "in the net"
+        assert place in recorded.ended
+        assert recorded.scores[-1, "AB".index(recorded.ended[-1])] % 0.1 == pytest.approx(0.09, abs=1e-5)
+    assert last_steps == {1, 2, 3, 4, 5}
+    assert len(touched) >= 4
 
 
 def test_the_time_limit_is_told_from_a_lost_ball(monkeypatch: pytest.MonkeyPatch) -> None:

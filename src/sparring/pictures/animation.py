@@ -24,6 +24,7 @@ from sparring.pictures.court import (
     MUTED_COLOUR,
     NET_COLOUR,
     TEXT_COLOUR,
+    TRAIL_OPACITY,
     WALL_COLOUR,
     WIDTH,
     Image8,
@@ -98,6 +99,7 @@ def _palette() -> Image.Image:
     }
     levels = np.linspace(0, 1, 13)
     colours = [blend(ground, colour, level) for ground, tops in grounds.items() for colour in tops for level in levels]
+    colours += [blend(AIR_COLOUR, BALL_COLOUR, TRAIL_OPACITY * level) for level in np.linspace(0, 1, 25)]
     colours = list(dict.fromkeys(colours))
     palette = Image.new("P", (1, 1))
     palette.putpalette([channel for colour in colours for channel in colour])

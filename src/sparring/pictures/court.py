@@ -38,6 +38,8 @@ FLOOR_B_COLOUR = "#2d5f8a"
 NET_COLOUR = "#e2e8f0"
 TEXT_COLOUR = "#f1f5f9"
 MUTED_COLOUR = "#9fb0c8"
+TRAIL_OPACITY = 0.4
+"""Of the trail's newest disc."""
 
 _SUPERSAMPLING = 3
 _COURT_END, _COURT_BOTTOM, _WALL_TOP = 14.0, -5.0, 8.0
@@ -98,7 +100,9 @@ def draw_court(frame: CourtFrame) -> Image8:
     draw = ImageDraw.Draw(large)
     for order, (x, y) in enumerate(frame.trail.tolist()):
         freshness = (order + 1) / len(frame.trail)
-        _disc(draw, x, y, BALL_RADIUS * (0.3 + 0.6 * freshness), blend(AIR_COLOUR, BALL_COLOUR, 0.4 * freshness))
+        _disc(
+            draw, x, y, BALL_RADIUS * (0.3 + 0.6 * freshness), blend(AIR_COLOUR, BALL_COLOUR, TRAIL_OPACITY * freshness)
+        )
     _box(draw, -NET_HALF_WIDTH, NET_TOP, NET_HALF_WIDTH, FLOOR_TOP, NET_COLOUR)
     ball_x, ball_y, a_x, a_y, b_x, b_y = frame.bodies.tolist()
     _racket(draw, a_x, a_y, 1, A_COLOUR)

@@ -40,7 +40,7 @@ class Rally:
     """A recorded rally.
 
     bodies: float32 [steps + 1, 6], ball x, y, racket A x, y, racket B x, y at the start and after each physics step
-            up to the rally's end (the contact that ends it re-serves the ball at once and is not among them)
+            up to the one that ended the rally (the next serve, which follows within the same decision, is left out)
     scores: float64 [decisions + 1, 2], undiscounted rewards of A and B so far, before and after each decision
     ended:  why it ended, in a few words
     names:  who played racket A and racket B
@@ -112,11 +112,12 @@ def record_rally(
             ended = f"cut at decision {decision}, as in the 2018 binary"
             break
         else:
-            flight = np.concatenate([bodies[-1], steps])
-            jump = np.hypot(*np.diff(flight[:, :2], axis=0).T) > _SERVE_JUMP
-            flight = flight[: 1 + int(np.argmax(jump))]
-            bodies.append(flight[len(bodies[-1]) :])
-            ended = _why_ended(flight[:, :2], paid)
+            flight = np.concatenate([bodies[-1][-1:], steps])
+            jumps = np.flatnonzero(np.hypot(*np.diff(flight[:, :2], axis=0).T) > _SERVE_JUMP)
+            last = int(jumps[0]) if len(jumps) else STEPS_PER_DECISION
+            bodies.append(flight[1 : last + 1])
+            x, y = flight[last - 1, :2].tolist()
+            ended = _why_ended(x, y, paid)
             break
     names = names or ("policy", "policy" if opponent is None else "opponent")
     return Rally(bodies=np.concatenate(bodies), scores=np.array(scores), ended=ended, names=names)
@@ -144,9 +145,8 @@ def _answer(player: Policy, observations: Tensor) -> Tensor:
     return actions
 
 
-def _why_ended(flight: NDArray[np.float32], paid: NDArray[np.float64]) -> str:
-    """What the ball touched and whom it cost. flight: float32 [k, 2], k >= 2, up to the step before the contact."""
-    x, y = flight[-1] + (flight[-1] - flight[-2])
+def _why_ended(x: float, y: float, paid: NDArray[np.float64]) -> str:
+    """What a ball at (x, y) touches and whom it cost; the court finds contacts where the ball stands before a step."""
     gaps = {
         "on A's floor" if x < 0 else "on B's floor": y - FLOOR_TOP,
         "on A's wall" if x < 0 else "on B's wall": WALL_FACE - abs(x),
