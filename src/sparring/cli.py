@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -270,6 +271,9 @@ Verb = Callable[[list[str]], int]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit code: 0, 2 for what the person can mend, 128 + n when stopped by signal n."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"]:
+        print(f"sparring {version('sparring')}")
+        return 0
     try:
         return _verb("sparring", given, _VERBS, HELP)
     except SparringError as error:

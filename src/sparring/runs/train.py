@@ -311,20 +311,21 @@ def train(
     chosen = change_recipe(check_recipe(chosen, where="recipe"), overrides, where="override")
     folder = run if isinstance(run, RunFolder) else RunFolder(run or name)
     console = console or Console()
-    if not folder.exists:
-        folder.create()
 
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
         folder.note(line)
 
     threads = torch.get_num_threads()
-    with folder.lock():
-        torch.set_num_threads(chosen.threads)
-        try:
-            return _train(Training(chosen, folder, game=game, say=say), minutes, console)
-        finally:
-            torch.set_num_threads(threads)
+    torch.set_num_threads(chosen.threads)
+    try:
+        training = Training(chosen, folder, game=game, say=say)  # a game that cannot be made leaves no folder behind
+        if not folder.exists:
+            folder.create()
+        with folder.lock():
+            return _train(training, minutes, console)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def default_run(recipe: str | Path | Recipe, overrides: Mapping[str, Any]) -> str:
