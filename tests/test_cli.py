@@ -71,7 +71,7 @@ def test_train_evaluate_play_list(sparring: Told) -> None:
     for words in (("runs",), ("runs", "list")):
         code, out, err = sparring(*words)
         assert (code, err) == (0, "")
-        assert [word for word in out.splitlines()[1].split()][:4] == ["tiny", "finished", "5", "72"]
+        assert out.splitlines()[1].split()[:4] == ["tiny", "finished", "5", "72"]
 
 
 def test_every_report_comes_as_json_alone_on_stdout(sparring: Told) -> None:
@@ -92,8 +92,8 @@ def test_every_report_comes_as_json_alone_on_stdout(sparring: Told) -> None:
 
 def test_flags_win_over_the_recipe_and_seeds_name_runs(sparring: Told) -> None:
     found = sparring.json(
-        "train", "--seed", "9", "tiny.toml", "--decisions", "4", "--ddpg.actor-lr", "0.25", "--ddpg.critic-hidden", "5", "4"
-    )  # fmt: skip
+        *"train --seed 9 tiny.toml --decisions 4 --ddpg.actor-lr 0.25 --ddpg.critic-hidden 5 4".split()
+    )
     assert found["run"] == "tiny-seed-9"
     text = Path("runs/tiny-seed-9/recipe.toml").read_text()
     for line in ("seed = 9", "decisions = 4", "actor_lr = 0.25", "critic_hidden = [5, 4]", "batch = 4"):
@@ -173,7 +173,7 @@ def test_wrong_flags_are_a_short_box_on_stderr_with_code_2(sparring: Told, comma
     code, out, err = sparring(*command.split())
     assert (code, out) == (2, "")
     assert part in err
-    assert len(err.splitlines()) < 20
+    assert len(err.splitlines()) <= 20
     assert "Traceback" not in err
 
 
@@ -188,7 +188,7 @@ def test_wrong_flags_are_a_short_box_on_stderr_with_code_2(sparring: Told, comma
         ("runs --help", ["sparring runs compare tennis", "$SPARRING_RUNS"]),
         ("runs prune --help", ["but not continued", "--yes"]),
         ("runs compare --help", ["one picture"]),
-        ("doctor --help", ["how to mend"]),
+        ("doctor --help", ["the mend"]),
     ],
 )
 def test_help_teaches(sparring: Told, command: str, parts: list[str]) -> None:
