@@ -91,9 +91,8 @@ def test_every_report_comes_as_json_alone_on_stdout(sparring: Told) -> None:
 
 
 def test_flags_win_over_the_recipe_and_seeds_name_runs(sparring: Told) -> None:
-    found = sparring.json(
-        *"train --seed 9 tiny.toml --decisions 4 --ddpg.actor-lr 0.25 --ddpg.critic-hidden 5 4".split()
-    )
+    command = "train --seed 9 tiny.toml --decisions 4 --ddpg.actor-lr 0.25 --ddpg.critic-hidden 5 4"
+    found = sparring.json(*command.split())
     assert found["run"] == "tiny-seed-9"
     text = Path("runs/tiny-seed-9/recipe.toml").read_text()
     for line in ("seed = 9", "decisions = 4", "actor_lr = 0.25", "critic_hidden = [5, 4]", "batch = 4"):
