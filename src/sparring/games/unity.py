@@ -210,7 +210,7 @@ class UnityBinary:
 
     def _launch(self, command: list[str]) -> None:
         try:
-            # In a session of its own, so that Ctrl-C interrupts Python and does not end the game.
+            # In a process group of its own, so that Ctrl-C interrupts Python and does not end the game.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
