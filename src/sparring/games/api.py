@@ -59,11 +59,8 @@ class Decisions:
 
     def __getitem__(self, rows: Tensor) -> Self:
         """The rows chosen by an index or boolean tensor, ids included."""
-        chosen = {}
-        for field in fields(self):
-            column = getattr(self, field.name)
-            chosen[field.name] = None if column is None else column[rows]
-        return replace(self, **chosen)
+        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self)(**{name: None if column is None else column[rows] for name, column in columns.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,14 +96,23 @@ class Game(Protocol):
     Check an implementation with `sparring.games.checker.check_game`.
     """
 
-    name: str
-    lanes: int
-    agents: int
-    """The most agents a lane can hold at once."""
-    teams: int
-    observation: Box
-    action: Box | Discrete
-    restarts_itself: bool
+    # Read-only properties, so that plain attributes and class attributes of any subtype fit.
+    @property
+    def name(self) -> str: ...
+    @property
+    def lanes(self) -> int: ...
+    @property
+    def agents(self) -> int:
+        """The most agents a lane can hold at once."""
+
+    @property
+    def teams(self) -> int: ...
+    @property
+    def observation(self) -> Box: ...
+    @property
+    def action(self) -> Box | Discrete: ...
+    @property
+    def restarts_itself(self) -> bool: ...
 
     def decisions(self) -> Decisions:
         """The agents that must act now; the same rows until `act` is called."""
