@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -59,8 +59,11 @@ class Decisions:
 
     def __getitem__(self, rows: Tensor) -> Self:
         """The rows chosen by an index or boolean tensor, ids included."""
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
-        return type(self)(**{name: None if column is None else column[rows] for name, column in columns.items()})
+        chosen: dict[str, Any] = {}
+        for field in fields(self):
+            column = getattr(self, field.name)
+            chosen[field.name] = None if column is None else column[rows]
+        return type(self)(**chosen)
 
 
 @dataclass(frozen=True, kw_only=True)

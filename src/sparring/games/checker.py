@@ -20,7 +20,8 @@ from sparring.games.api import Box, Decisions, Discrete, Game, RewardWrapper
 from sparring.games.replaying import Step, choose, copied, difference, first_difference, id_rows, play, raw_bytes
 
 _ID_COLUMNS = ("lane", "match", "team", "agent", "decision")
-_METHODS = ("decisions", "act", "restart", "state", "load_state")
+_MEMBERS = tuple(name for name in vars(Game) if not name.startswith("_"))
+"""What a game must have, attributes first."""
 _NOT_ASKED = "not asked"
 """What a check yields that does not apply: it neither passes nor fails."""
 _SCORE_TOLERANCE = 1e-4
@@ -117,7 +118,7 @@ def _shape(subject: _Subject) -> Iterator[str]:
     """The attributes and methods are there."""
     game = subject.make()
     if not isinstance(game, Game):
-        members = [name for name in (*Game.__annotations__, *_METHODS) if not hasattr(game, name)]
+        members = [name for name in _MEMBERS if not hasattr(game, name)]
         yield f"{type(game).__name__} is no Game: it lacks {', '.join(members)}"
         return
     if game.lanes != subject.lanes:
