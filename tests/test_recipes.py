@@ -80,8 +80,8 @@ def test_an_unknown_recipe_names_the_nearest() -> None:
             "ddpg.learn_from = 501: must be at most ddpg.buffer, which is 500: learning would never begin",
         ),
         (
-            "lanes = 300\n[ddpg]\nbuffer = 299",
-            "lanes = 300: must be at most ddpg.buffer, which is 299: one step of all lanes must fit",
+            "lanes = 100\n[ddpg]\nn_step = 3\nbuffer = 599",
+            "ddpg.buffer = 599: must be at least 600: a step of 100 lanes can end that many transitions",
         ),
     ],
 )

@@ -48,7 +48,8 @@ def run() -> RunResult:
 def test_a_run_leaves_what_it_promises(run: RunResult) -> None:
     assert (run.status, run.decisions, run.path) == ("finished", 72, Path("runs/one"))
     assert {path.name for path in run.path.iterdir()} == {
-        "curve.png", "latest.pt", "lock", "log.txt", "matches.jsonl", "metrics.jsonl", "recipe.toml", "replay"
+        "curve.png", "episodes.jsonl", "latest.pt", "lock", "log.txt", "matches.jsonl", "metrics.jsonl",
+        "recipe.toml", "replay",
     }  # fmt: skip
     matches = read_matches(run.path / "matches.jsonl")
     assert len(matches) == run.matches > 0
@@ -99,6 +100,7 @@ def test_minutes_end_a_session_and_not_the_run() -> None:
 
 def test_a_run_stops_so_many_matches_after_it_was_solved() -> None:
     recipe = replace(TINY, lanes=16, decisions=10**6, solved_score=-1.0, stop_after_solved=10)
+    recipe = replace(recipe, ddpg=replace(TINY.ddpg, buffer=1000))
     result = sparring.train(recipe, run="one", console=SILENT)
     assert result.status == "solved"
     assert result.solved is not None
@@ -140,8 +142,9 @@ def test_a_run_can_have_the_users_own_game() -> None:
     def factory(lanes: int, seed: int) -> Game:
         return RewardWrapper(Tennis(lanes=lanes, seed=seed), lambda rows, actions, outcome: torch.ones(len(rows)))
 
-    result = sparring.train(TINY, run="one", game=factory, console=SILENT)
-    run = training(result.path)
+    recipe = replace(TINY, ddpg=replace(TINY.ddpg, n_step=1))
+    result = sparring.train(recipe, run="one", game=factory, console=SILENT)
+    run = training(result.path, recipe=recipe)
     assert run.learner.replay.columns()["reward"].eq(1).all()
     run.close()
 
@@ -221,8 +224,7 @@ def test_episodes_are_another_measure() -> None:
 
 
 def test_episodes_of_several_matches_are_logged_apart(tmp_path: Path) -> None:
-    recipe = replace(TINY, ddpg=replace(TINY.ddpg, episode_matches=2))
-    run = training(tmp_path / "run", recipe=recipe)
+    run = training(tmp_path / "run")
     advance(run, 160)
     rows = read_json_lines(run.folder.episodes)
     assert len(rows) >= 2
@@ -232,7 +234,7 @@ def test_episodes_of_several_matches_are_logged_apart(tmp_path: Path) -> None:
     assert read_json_lines(run.folder.metrics)[-1]["episode_score"] == pytest.approx(
         sum(max(row["score"]) for row in rows) / len(rows)
     )
-    again = training(tmp_path / "run", recipe=recipe)
+    again = training(tmp_path / "run")
     assert read_json_lines(run.folder.episodes) == rows
     again.close()
 

@@ -41,6 +41,10 @@ TINY = Recipe(
         burst=1,
         actor_lr=1e-2,
         critic_lr=1e-2,
+        n_step=3,
+        warmup=8,
+        noise_sigma_low=0.01,
+        episode_matches=2,
     ),
 )
 """36 steps of two courts: the replay overflows twice, some rallies end, a few updates are made."""

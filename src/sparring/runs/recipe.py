@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from sparring.errors import SparringError
-from sparring.games.tennis import TennisOptions
+from sparring.games.tennis import Tennis, TennisOptions
 from sparring.learn.ddpg import DDPGConfig
 from sparring.settings import Range, check, from_table, override, read_toml
 
@@ -84,6 +84,8 @@ def check_recipe(recipe: Recipe, *, where: str) -> Recipe:
 def cross_check(recipe: Recipe, *, where: str) -> Recipe:
     """The recipe. Raises SparringError when settings that are allowed alone do not go together."""
     ddpg = recipe.ddpg
+    agents = Tennis.agents if recipe.game == Tennis.name else 1
+    at_once = recipe.lanes * agents * ddpg.n_step
     wrong = [
         (not ddpg.actor_hidden, "ddpg.actor_hidden = []", "must have at least one layer"),
         (not ddpg.critic_hidden, "ddpg.critic_hidden = []", "must have at least one layer"),
@@ -108,9 +110,9 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
             f"must be at most ddpg.buffer, which is {ddpg.buffer}",
         ),
         (
-            recipe.lanes > ddpg.buffer,
-            f"lanes = {recipe.lanes}",
-            f"must be at most ddpg.buffer, which is {ddpg.buffer}: one step of all lanes must fit",
+            at_once > ddpg.buffer,
+            f"ddpg.buffer = {ddpg.buffer}",
+            f"must be at least {at_once}: a step of {recipe.lanes} lanes can end that many transitions",
         ),
     ]
     for fault, what, must in wrong:
