@@ -73,7 +73,8 @@ def fingerprint(run: Training) -> dict[str, str]:
     digests["replay"] = hashlib.sha256(_bytes(run.learner.replay.columns())).hexdigest()
     digests["rows_written"] = str(run.learner.replay.rows_written)
     digests["measure"] = json.dumps({**run.measure.state(), "solved": None})
-    digests["matches.jsonl"] = hashlib.sha256(run.folder.matches.read_bytes()).hexdigest()
+    for log in (run.folder.matches, run.folder.episodes):
+        digests[log.name] = hashlib.sha256(log.read_bytes()).hexdigest()
     digests["metrics.jsonl"] = json.dumps(
         [{key: value for key, value in row.items() if key != "seconds"} for row in read_json_lines(run.folder.metrics)]
     )
@@ -104,7 +105,6 @@ class CrashingDisk(Disk):
     def __init__(self, at: int = -1, when: str = "after", *, power_loss: bool = False) -> None:
         self.at, self.when, self.power_loss = at, when, power_loss
         self.calls: list[str] = []
-        self.seen: set[Path] = set()
         self.undo: list[tuple[str, Path, Callable[[], None]]] = []
         """(kind of sync that makes it last, path, how to take it back)"""
 
@@ -124,10 +124,9 @@ class CrashingDisk(Disk):
         raise Crash
 
     def write(self, descriptor: int, data: bytes | memoryview, path: Path) -> None:
-        if path not in self.seen:
-            self.seen.add(path)
-            self.undo.append(("folder", path, lambda: path.unlink(missing_ok=True)))
         length = os.fstat(descriptor).st_size
+        if length == 0:
+            self.undo.append(("folder", path, lambda: path.unlink(missing_ok=True)))
         self.undo.append(("file", path, lambda: os.truncate(path, length) if path.exists() else None))
         half = memoryview(data)[: len(data) // 2]
         self._call(
