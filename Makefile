@@ -47,7 +47,7 @@ test-core: $(VENV)/dev
 	$(BIN)/ctest --test-dir build/core-tests --output-on-failure --no-tests=error
 
 test-python: $(VENV)/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2
 
 # Builds and runs the package with every compiler hidden. Takes minutes the first time, so it is not part of `make test`.
 test-nocompiler: $(VENV)/made
