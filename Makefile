@@ -26,10 +26,14 @@ help:
 demo: demo-tennis
 
 demo-tennis: $(VENV)/ready
-	$(BIN)/sparring train tennis --run demo-tennis --minutes 4
+	$(BIN)/sparring train tennis --run demo-tennis --minutes 3 --stop-after-solved 200
 	$(BIN)/sparring evaluate demo-tennis
 	$(BIN)/sparring play demo-tennis
-	@echo 'Next: $(BIN)/sparring runs; $(BIN)/sparring train --help; or run `make demo` again to train on.'
+	@echo
+	@echo 'The curve is runs/demo-tennis/curve.png, the rally runs/demo-tennis/rally.gif. Next:'
+	@echo '  $(BIN)/sparring train tennis --seed 1             # another run, to the end'
+	@echo '  $(BIN)/sparring runs compare demo-tennis tennis-seed-1'
+	@echo '  $(BIN)/sparring train --help                      # every setting, explained'
 
 test: lint test-core test-python
 

@@ -53,7 +53,8 @@ class TennisCourts {
     global_done_.resize(n);
     bodies_.resize(n * 6);
     trace_.resize(n * 6 * tennis::kStepsPerDecision);
-    for (i64 lane = 0; lane < lanes; ++lane) write(lane, tennis::start_scene(court(lane), static_cast<u32>(lane), true_velocity_));
+    for (i64 lane = 0; lane < lanes; ++lane)
+      write(lane, tennis::start_scene(court(lane), static_cast<u32>(lane), true_velocity_));
   }
 
   void seed(const Lanes& lanes, const Seeds& seeds) {
@@ -100,7 +101,8 @@ class TennisCourts {
   }
 
   template <typename T>
-  static nb::ndarray<nb::numpy, T> view(std::vector<T>& values, std::initializer_list<std::size_t> shape, nb::handle owner) {
+  static nb::ndarray<nb::numpy, T> view(std::vector<T>& values, std::initializer_list<std::size_t> shape,
+                                        nb::handle owner) {
     return nb::ndarray<nb::numpy, T>(values.data(), shape, owner);
   }
 
@@ -149,21 +151,24 @@ nb::object normals(u64 seed, u64 stream, const Counters& counters) {
   const u64 key = sparring::stream_key(seed, stream);
   for (std::size_t i = 0; i < n; ++i) {
     const i64* c = counters.data() + i * 4;
-    const auto block = sparring::philox(key, static_cast<u32>(c[0]), static_cast<u32>(c[1]), static_cast<u32>(c[2]), static_cast<u32>(c[3]));
+    const auto block = sparring::philox(key, static_cast<u32>(c[0]), static_cast<u32>(c[1]), static_cast<u32>(c[2]),
+                                        static_cast<u32>(c[3]));
     sparring::box_muller(block.word[0], block.word[1], out[i * 4], out[i * 4 + 1]);
     sparring::box_muller(block.word[2], block.word[3], out[i * 4 + 2], out[i * 4 + 3]);
   }
   return own_array(std::move(out), {n, 4});
 }
 
-// int64 [n] in [0, high): the draws `counter` * n onwards of a stream, each from 64 random bits (bias below high / 2^64).
+// int64 [n] in [0, high): the draws `counter` * n onwards of a stream, each from 64 random bits (bias below high /
+// 2^64).
 nb::object integers(u64 seed, u64 stream, u64 counter, i64 n, u64 high) {
   if (n < 0) throw std::invalid_argument("n must be 0 or more");
   if (high < 1) throw std::invalid_argument("high must be 1 or more");
   std::vector<i64> out(static_cast<std::size_t>(n));
   const u64 key = sparring::stream_key(seed, stream);
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const auto block = sparring::philox(key, static_cast<u32>(counter), static_cast<u32>(counter >> 32), static_cast<u32>(i), 0u);
+    const auto block =
+        sparring::philox(key, static_cast<u32>(counter), static_cast<u32>(counter >> 32), static_cast<u32>(i), 0u);
     const u64 bits = static_cast<u64>(block.word[0]) << 32 | block.word[1];
     // The high half of bits * high, in 32-bit steps: portable where no 128-bit product exists.
     const u64 low_product = (bits & 0xFFFFFFFFu) * (high & 0xFFFFFFFFu);
@@ -183,11 +188,11 @@ NB_MODULE(_core, m) {
   m.def("integers", &integers, "seed"_a, "stream"_a, "counter"_a, "n"_a, "high"_a);
   m.def("mix64", &sparring::mix64, "x"_a);
 
-#define SPARRING_VIEW(name, ...)                                                                       \
-  .def_prop_ro(#name, [](nb::handle self) {                                                            \
-    auto& c = nb::cast<TennisCourts&>(self);                                                           \
-    [[maybe_unused]] const auto lanes = static_cast<std::size_t>(c.lanes_);                            \
-    return TennisCourts::view(c.name##_, {__VA_ARGS__}, self);                                         \
+#define SPARRING_VIEW(name, ...)                                            \
+  .def_prop_ro(#name, [](nb::handle self) {                                 \
+    auto& c = nb::cast<TennisCourts&>(self);                                \
+    [[maybe_unused]] const auto lanes = static_cast<std::size_t>(c.lanes_); \
+    return TennisCourts::view(c.name##_, {__VA_ARGS__}, self);              \
   })
 
   nb::class_<TennisCourts>(m, "TennisCourts")

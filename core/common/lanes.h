@@ -60,7 +60,7 @@ class LanePool {
       const long lanes = lanes_;
       lock.unlock();
       const long parts = static_cast<long>(workers_.size()) + 1;
-      (*body)(lanes * index / parts, lanes * (index + 1) / parts);
+      (*body)(lanes* index / parts, lanes * (index + 1) / parts);
       lock.lock();
       if (--pending_ == 0) done_.notify_one();
     }

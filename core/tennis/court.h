@@ -1,7 +1,9 @@
-// One tennis court of the 2018 Tennis binary (Udacity build, ML-Agents v0.4), reproduced in two dimensions, quirks included.
+// One tennis court of the 2018 Tennis binary (Udacity build, ML-Agents v0.4), reproduced in two dimensions, quirks
+// included.
 //
-// A decision is five physics steps of 0.02 s. Racket 0 in every public array is B (right side, mirrored view), racket 1 is A;
-// inside this file A = 0 and B = 1, as in the binary's own code. docs/tennis.md gives the rules and where they come from.
+// A decision is five physics steps of 0.02 s. Racket 0 in every public array is B (right side, mirrored view), racket 1
+// is A; inside this file A = 0 and B = 1, as in the binary's own code. docs/tennis.md gives the rules and where they
+// come from.
 #pragma once
 
 #include "../common/rng.h"
@@ -61,16 +63,16 @@ struct Court {
   Xorshift rng;
   Body ball;
   Body racket[2];
-  float action[2][2];             // held until the next decision
-  float stack[2][kObservation];   // oldest frame first
-  float last[2][kObservation];    // what the rackets would have seen when the rally ended
-  float pending[2];               // reward since the last decision
-  float score[2];                 // reward since the rally's start; stays readable until the next decision after an end
-  i32 length;                     // decisions of the rally, kept likewise
+  float action[2][2];            // held until the next decision
+  float stack[2][kObservation];  // oldest frame first
+  float last[2][kObservation];   // what the rackets would have seen when the rally ended
+  float pending[2];              // reward since the last decision
+  float score[2];                // reward since the rally's start; stays readable until the next decision after an end
+  i32 length;                    // decisions of the rally, kept likewise
   i32 last_toucher;
   i32 agent_steps, academy_steps;
-  u8 touching[2];                 // ball against racket at the previous physics step
-  u8 over;                        // ball inside the plane above the net at the previous physics step
+  u8 touching[2];  // ball against racket at the previous physics step
+  u8 over;         // ball inside the plane above the net at the previous physics step
   u8 done, max_reached, last_kept, ended;
 };
 
@@ -98,7 +100,8 @@ SPARRING_FN void reset_rackets(Court& c) {
   c.agent_steps = 0;
 }
 
-// Entries 6 and 7 repeat the racket's own velocity: the binary looks up the wrong body. `true_velocity` is our variant without that fault.
+// Entries 6 and 7 repeat the racket's own velocity: the binary looks up the wrong body. `true_velocity` is our variant
+// without that fault.
 SPARRING_FN void push_frame(const Court& c, int racket, bool true_velocity, const float* from, float* to) {
   for (int i = 0; i < kObservation - kFrame; ++i) to[i] = from[i + kFrame];
   const float m = side(racket);
@@ -115,7 +118,8 @@ SPARRING_FN void push_frame(const Court& c, int racket, bool true_velocity, cons
   frame[7] = last.vy;
 }
 
-// The binary never shows the end of a rally: its next frame is already the next rally's. Learners that bootstrap need it.
+// The binary never shows the end of a rally: its next frame is already the next rally's. Learners that bootstrap need
+// it.
 SPARRING_FN void keep_last(Court& c, bool true_velocity) {
   if (c.last_kept) return;
   push_frame(c, A, true_velocity, c.stack[A], c.last[A]);
@@ -123,7 +127,8 @@ SPARRING_FN void keep_last(Court& c, bool true_velocity) {
   c.last_kept = 1;
 }
 
-// The ball leaves the plane above the net. Whoever is charged, A counts as the last toucher from here on: the binary's own fault.
+// The ball leaves the plane above the net. Whoever is charged, A counts as the last toucher from here on: the binary's
+// own fault.
 SPARRING_FN void ball_passed_net(Court& c) {
   c.pending[c.last_toucher == A ? A : B] += 0.1f;
   c.last_toucher = A;
@@ -212,7 +217,8 @@ SPARRING_FN void bodies(const Court& c, float* out) {
   out[5] = c.racket[B].y;
 }
 
-// One fixed update after the decision point: held action, speed limits, physics, callbacks. `trace` (6 floats) may be null.
+// One fixed update after the decision point: held action, speed limits, physics, callbacks. `trace` (6 floats) may be
+// null.
 SPARRING_FN void physics_step(Court& c, bool true_velocity, float* trace) {
   for (int r = 0; r < 2; ++r) {
     Body& racket = c.racket[r];

@@ -18,8 +18,9 @@ class TennisCourts:
     """A batch of tennis courts. Racket 0 is B (right side, mirrored view), racket 1 is A. Array attributes are views of
     the core's memory: they change with every call.
 
-    observations, last_observations: float32 [lanes, 2, 24]; rewards, scores: float32 [lanes, 2]; lengths: int32 [lanes];
-    done, max_reached, global_done: uint8 [lanes]; bodies: float32 [lanes, 6], x and y of ball, A and B;
+    observations, last_observations: float32 [lanes, 2, 24]; rewards, scores: float32 [lanes, 2];
+    lengths: int32 [lanes]; done, max_reached, global_done: uint8 [lanes];
+    bodies: float32 [lanes, 6], x and y of ball, A and B;
     trace: float32 [lanes, 5, 6], bodies after each physics step (0.02 s) of the last decision.
     """
 

@@ -287,8 +287,12 @@ class DDPG:
         return {"critic_loss": critic, "actor_loss": actor, "value": value}
 
     def policy(self) -> Policy:
-        """The actor as it is now, frozen: later training does not change it."""
-        return Policy(copy.deepcopy(self.actor))
+        """The target actor as it is now, frozen: later training does not change it.
+
+        It is a running average of the actor (Polyak and Juditsky 1992) and plays more steadily: the actor itself
+        can lose its touch for a few hundred updates.
+        """
+        return Policy(copy.deepcopy(self.actor_target))
 
     def state(self) -> dict[str, Any]:
         """Everything but the replay's rows."""

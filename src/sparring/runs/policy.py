@@ -86,7 +86,7 @@ def load(run: str | Path) -> TrainedPolicy:
         normalised=recipe.ddpg.actor_normalised,
         generator=torch.Generator(),
     )
-    weights = content["learner"]["actor"]
+    weights = content["learner"]["actor_target"]  # as in DDPG.policy
     if unfit := checkpoint.misfit(weights, actor.state_dict()):
         raise SparringError(f"{where} does not fit its own recipe: {unfit}")
     actor.load_state_dict(weights)
