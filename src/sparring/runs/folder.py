@@ -183,14 +183,12 @@ class RunFolder:
         path = self.path / "lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _held(descriptor):
                 holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
                 raise SparringError(
                     f"run {self.name} is being trained by process {holder}: "
                     "wait for it, stop it, or choose another --run"
-                ) from None
+                )
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
             yield
@@ -216,6 +214,18 @@ class RunFolder:
         """Append a line with the time to log.txt."""
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+
+
+def _held(descriptor: int) -> bool:
+    """Took the lock. Who only looks (`RunFolder.training`) holds it for an instant, so this asks a few times."""
+    for _ in range(5):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
 
 
 def all_runs() -> list[RunFolder]:

@@ -204,7 +204,7 @@ def _group(infos: list[RunInfo]) -> Group:
         return (min(values), statistics.median(values), max(values)) if values else None
 
     return Group(
-        name=infos[0].run if len(infos) == 1 else f"{infos[0].run} and {len(infos) - 1} more seeds",
+        name=infos[0].run if len(infos) == 1 else f"{infos[0].run} and {len(infos) - 1} more",
         runs=tuple(info.run for info in infos),
         solved=len(solved),
         matches=spread([float(at.match) for at in solved]),

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 BAR_SECONDS = 0.25
@@ -82,8 +83,10 @@ class Progress:
             self._samples.popleft()
         line = self.line(standing)
         if self._live:
-            bar = ProgressBar(total=self.decisions, completed=standing.decisions, width=40)
-            self._live.update(Group(bar, Text(line)), refresh=True)
+            rows = Table.grid()
+            rows.add_row(ProgressBar(total=self.decisions, completed=standing.decisions, width=60))
+            rows.add_row(Text(line))
+            self._live.update(rows, refresh=True)
         if now >= self._next_line:
             self._next_line = now + LINE_SECONDS
             self.note(line)
