@@ -267,7 +267,12 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 def test_a_smaller_replay_keeps_the_newest_rows(tmp_path: Path) -> None:
-    saved_run(tmp_path / "run")
+    saving = Training(TINY, RunFolder(tmp_path / "run"))  # one large segment
+    saving.folder.create()
+    saving.start()
+    advance(saving, FIRST_SAVE)
+    saving.save()
+    saving.close()
     run, _ = resumed(tmp_path / "run", replace(TINY, ddpg=replace(TINY.ddpg, buffer=20)))
     whole, _ = resumed(tmp_path / "run", TINY)
     stop = whole.learner.replay.rows_written

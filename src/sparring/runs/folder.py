@@ -8,7 +8,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sparring.errors import SparringError
@@ -181,7 +181,10 @@ class RunFolder:
         Raises SparringError naming the process that holds it.
         """
         path = self.path / "lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise SparringError(f"{path} cannot be opened: {error.strerror or error}") from None
         try:
             if not _held(descriptor):
                 holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
@@ -189,8 +192,9 @@ class RunFolder:
                     f"run {self.name} is being trained by process {holder}: "
                     "wait for it, stop it, or choose another --run"
                 )
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{os.getpid()}\n".encode())
+            with suppress(OSError):  # on a full disk the lock holds all the same, without its owner's number
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"{os.getpid()}\n".encode())
             yield
         finally:
             os.close(descriptor)
@@ -211,8 +215,8 @@ class RunFolder:
         return False
 
     def note(self, line: str) -> None:
-        """Append a line with the time to log.txt."""
-        with self.log.open("a", encoding="utf-8") as log:
+        """Append a line with the time to log.txt. On a full disk it is left out: the next save says what is wrong."""
+        with suppress(OSError), self.log.open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
 
 
