@@ -17,7 +17,7 @@ from tiny_runs import TINY, FullDisk, advance, training
 from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import Disk, RunFolder
-from sparring.runs.train import Training
+from sparring.runs.training import Training
 
 
 @pytest.fixture

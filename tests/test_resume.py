@@ -20,7 +20,7 @@ from tiny_runs import TINY, Crash, CrashingDisk, FullDisk, advance, fingerprint,
 from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder
-from sparring.runs.train import Training
+from sparring.runs.training import Training
 from sparring.settings import to_toml
 
 FIRST_SAVE, SECOND_SAVE, END = 24, 48, 72

@@ -16,7 +16,7 @@ from sparring.learn.ddpg import DDPGConfig
 from sparring.runs.folder import Disk, RunFolder
 from sparring.runs.metrics import read_json_lines
 from sparring.runs.recipe import Recipe
-from sparring.runs.train import Training
+from sparring.runs.training import Training
 
 ROW_BYTES = 4 * (24 + 2 + 1 + 1 + 24)
 SEGMENT_BYTES = 12 * ROW_BYTES
