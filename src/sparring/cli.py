@@ -33,6 +33,7 @@ usage: sparring VERB ...
   evaluate   how well a run plays, without noise
   play       watch a rally of a run, and write it as a picture
   runs       list runs, compare their curves, free their disk space
+  maps       check, show and generate maps of Loong
   doctor     check this machine
 
 examples:
@@ -79,6 +80,30 @@ COMPARE_HELP = """Draw the curves of several runs in one picture; runs that diff
 PRUNE_HELP = """Free disk space: remove the replay of the runs saved longest ago until all runs together fit.
 
 A run without its replay can be evaluated and played, but not continued. Without --yes nothing is removed."""
+
+MAPS_HELP = """Maps of Loong: check files, show them, generate a pool to train on.
+
+usage: sparring maps [check | show | generate] ...
+
+  sparring maps generate --count 4096 --seed 7 --out maps
+  sparring maps check maps my.map            # the judge's own words where it would refuse one
+  sparring maps show my.map --out my.png"""
+
+CHECK_HELP = """Check map files: whether the judge would take them, and if not, why, in its own words; and what is odd.
+
+  sparring maps check my.map
+  sparring maps check my-folder --judge      # let the installed judge load each one too"""
+
+SHOW_HELP = """Draw map files in the terminal, and with --out as a picture; several share one sheet.
+
+  sparring maps show my.map --out my.png
+  sparring maps show maps/map-7-000*.map --out sheet.png --quiet"""
+
+GENERATE_HELP = """Generate maps, and compare their figures with those of the maps that ship with the judge.
+
+  sparring maps generate --count 4096 --seed 7 --out maps
+
+Map i of a seed is always the same map, however many are generated."""
 
 Json = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
@@ -254,6 +279,91 @@ def runs_prune(*, keep_gb: float, whole: Json = False, yes: Json = False, json: 
     return 0
 
 
+MapPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE ...")]
+
+
+def maps_check(files: MapPaths, *, judge: Json = False, json: Json = False) -> int:
+    """Check maps. Returns 0 where the judge takes all of them, else 2.
+
+    Args:
+        files: Map files, or folders with .map files.
+        judge: Let the installed judge load each map, too (pip install 'sparring[loong]').
+        json: Print JSON.
+    """
+    from sparring.levels.survey import check_maps
+
+    reports = check_maps(files, judge=judge)
+    refused = [report for report in reports if report.error]
+    if json:
+        _print_json([report.json() for report in reports])
+        return 2 if refused else 0
+    for report in reports:
+        if report.facts is None or report.error:
+            print(f"refused: {report.error}")
+            continue
+        facts = report.facts
+        dragons = f"{facts.dragons[0]} against {facts.dragons[1]} dragons"
+        print(f"{report.path}: {facts.width}x{facts.height}, mirror {facts.symmetry}, {dragons}, map {report.hash:.12}")
+        for note in report.notes:
+            print(f"  note: {note}")
+    if len(reports) > 1:
+        print(f"{len(reports)} maps, {len(refused)} refused")
+    return 2 if refused else 0
+
+
+def maps_show(files: MapPaths, *, out: Path | None = None, columns: int = 6, quiet: Json = False) -> int:
+    """Show maps.
+
+    Args:
+        files: Map files, or folders with .map files.
+        out: The picture, a .png.
+        columns: Maps in a row of the sheet, where there are several.
+        quiet: Do not draw in the terminal.
+    """
+    from sparring.levels.show import show_map, show_sheet
+    from sparring.levels.survey import map_files
+
+    paths = map_files(files)
+    console = None if quiet else Console()
+    for path in paths:
+        show_map(path, out=out if len(paths) == 1 else None, console=console)
+    if out and len(paths) > 1:
+        show_sheet(paths, out=out, columns=columns)
+    if out:
+        print(f"picture: {out}")
+    return 0
+
+
+def maps_generate(*, out: Path, count: int = 4096, seed: int = 0, json: Json = False) -> int:
+    """Generate maps.
+
+    Args:
+        out: Folder for the files.
+        count: How many maps.
+        seed: Below 2^64. Another seed makes other maps.
+        json: Print JSON, without the table.
+    """
+    from rich.progress import track
+
+    from sparring.levels.generator import generate_maps
+    from sparring.levels.shipped import shipped_maps
+    from sparring.levels.survey import map_facts, statistics_table
+
+    made = generate_maps(count, seed=seed, out=out)
+    facts = [map_facts(each) for _, each in track(made, "generating", count, console=Console(stderr=True))]
+    if json:
+        _print_json({"folder": out, "count": count, "seed": seed})
+        return 0
+    print(f"{count:,} maps in {out}")
+    pools = {"generated": facts}
+    try:
+        pools["shipped"] = [map_facts(each) for each in shipped_maps().values()]
+    except SparringError as error:
+        print(f"without a comparison: {error}")
+    Console(width=200).print(statistics_table(pools))
+    return 0
+
+
 def doctor(*, json: Json = False) -> int:
     """Check this machine: each line says ok, or what is missing and how to mend it.
 
@@ -346,11 +456,21 @@ def _runs(given: list[str]) -> int:
     return _verb("sparring runs", given, verbs, RUNS_HELP.format(folder=runs_folder()))
 
 
+def _maps(given: list[str]) -> int:
+    verbs = {
+        "check": _parse("sparring maps check", maps_check, CHECK_HELP),
+        "show": _parse("sparring maps show", maps_show, SHOW_HELP),
+        "generate": _parse("sparring maps generate", maps_generate, GENERATE_HELP),
+    }
+    return _verb("sparring maps", given, verbs, MAPS_HELP)
+
+
 _VERBS: dict[str, Verb] = {
     "train": _train,
     "evaluate": _parse("sparring evaluate", evaluate, EVALUATE_HELP),
     "play": _parse("sparring play", play, PLAY_HELP),
     "runs": _runs,
+    "maps": _maps,
     "doctor": _parse(
         "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and the mend."
     ),
