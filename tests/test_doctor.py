@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import shutil
+import subprocess
 import sys
 from collections import namedtuple
 from pathlib import Path
@@ -130,3 +131,20 @@ def test_more_threads_than_cpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     assert "OMP_NUM_THREADS=3" in doctor.threads().mend
     monkeypatch.setattr(doctor.torch, "get_num_threads", lambda: 3)
     assert doctor.threads().mend == ""
+
+
+def test_a_missing_core_leaves_doctor_working_and_one_line_for_the_rest(tmp_path: Path) -> None:
+    """The command itself, in a process that cannot import the core."""
+    block = "import sys; sys.modules['sparring._core'] = None; sys.argv = ['sparring', *sys.argv[1:]]; "
+    code = block + "from sparring.__main__ import main; sys.exit(main())"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=tmp_path)
+
+    examined = run("doctor", "--json")
+    assert examined.returncode == 1
+    core = next(check for check in json.loads(examined.stdout) if "core" in check["name"].lower())
+    assert core["status"] == "missing"
+    other = run("train", "tennis")
+    assert (other.returncode, other.stderr.count("\n")) == (2, 1)
+    assert "sparring doctor says how to mend it" in other.stderr

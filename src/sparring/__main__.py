@@ -1,7 +1,23 @@
-"""`python -m sparring` is the command `sparring`."""
+"""The command `sparring`, also `python -m sparring`: works far enough to examine a broken installation."""
 
 import sys
 
-from sparring.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run the command line; where a part cannot be imported, run only `doctor`, and say so for every other verb."""
+    try:
+        from sparring.cli import main as command
+    except ImportError as error:
+        if sys.argv[1:2] == ["doctor"]:
+            from sparring.doctor import doctor
+
+            return doctor(json="--json" in sys.argv)
+        print(
+            f"sparring: the installation is not whole ({error}): sparring doctor says how to mend it", file=sys.stderr
+        )
+        return 2
+    return command()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
