@@ -2,9 +2,9 @@
 
     .venv/bin/python bench/learner.py [--threads 2]
 
-Networks 24-256-256-128-2 and 26-256-256-1, batch 128. More than one thread asks for an idle machine: torch's threads wait
-for each other by spinning, so anything else that runs slows all contenders at once. The bound is what the machine's own matrix products
-take for the same arithmetic: nothing built on them can be faster.
+Networks 24-256-256-128-2 and 26-256-256-1, batch 128. More than one thread asks for an idle machine: torch's threads
+wait for each other by spinning, so anything else that runs slows all contenders at once. The bound is what the
+machine's own matrix products take for the same arithmetic: nothing built on them can be faster.
 """
 
 from __future__ import annotations
