@@ -1,6 +1,8 @@
-"""Types of the compiled core (core/module.cpp)."""
+"""Types of the compiled core (core/module.cpp, core/bind_loong.cpp)."""
 
-from numpy import float32, int32, int64, uint8, uint32
+from typing import Any
+
+from numpy import float32, int32, int64, uint8, uint32, uint64
 from numpy.typing import NDArray
 
 source_hash: str
@@ -51,3 +53,97 @@ class TennisCourts:
         """All lanes as bytes [lanes, lane_bytes]."""
 
     def load_state(self, state: NDArray[uint8]) -> None: ...
+
+LOONG_COVERAGE: tuple[str, ...]
+"""Names of what LoongTextMatch.coverage counts."""
+
+LOONG_ACTION: dict[str, Any]
+"""Argument of numpy.dtype for one action: aimed (messages to N, E, S, W), split (segments), protocol, ahead (the
+message along the facing), kind (0 none, 1 move, 2 split), step_count, aimed_directions (one bit each), extras (1: sends
+`ahead`, 2: sets the protocol), steps (up to 32 directions: 0 N, 1 E, 2 S, 3 W)."""
+
+LOONG_LANE: dict[str, Any]
+"""Argument of numpy.dtype for one lane: seed, level, round, dragon (id) and team of the one that must act if waiting.
+A lane that does not wait is over (winner 0 nobody, 1 A, 2 B; reason 0 a team was out, 1 the round limit; dragons,
+total, queen and longest of A and B), or has a fault: 1 too many messages, 2 too many dragons for its room."""
+
+LOONG_VIEW: dict[str, Any]
+"""Argument of numpy.dtype for what a dragon is told: the 7x7 window around its head with countdown (-1 never), pearl,
+body (facing, +4 somebody is here, +8 a head, +16 team B) and id; edges north [8, 7] and west [7, 8] (-1 open, -2 kelp,
+else a portal's id); newest: the last 32 of all `messages`, in order of arrival; echoes: kelp, ally, ally's head, enemy,
+enemy's head."""
+
+class LoongLevel:
+    """A map that matches share. Made by loong_level."""
+
+    width: int
+    height: int
+    unit_limit: int
+    symmetry: str
+    """"", "x", "y" or "xy"."""
+    groups: int
+    """Countdowns: a tile and its mirror share one."""
+    edges: NDArray[int32]
+    """[2, height, width]: the north sides of all tiles, then the west sides; -1 open, -2 kelp, else a portal's id."""
+    gaps: NDArray[int32]
+    """[height, width, 2]: shortest and longest gap between attempts in rounds; 0 0 where nothing spawns."""
+    bodies: list[tuple[str, list[tuple[int, int]]]]
+    """Team and tiles (x, y), head first, of each dragon at the start."""
+
+def loong_level(map: bytes) -> LoongLevel | bytes:
+    """Read a map file: the level, or the organisers' error text."""
+
+class LoongMatches:
+    """A batch of matches. Each lane stands at a decision, or its match is over.
+
+    levels: those that lanes may play; they set the room of a lane. lean: less room for messages; a lane that would
+    need more gets a fault, which only a match with dozens of deaths between two turns of a dragon can meet.
+    `rows` uint8 [lanes, itemsize of LOONG_LANE] and `views` [lanes, itemsize of LOONG_VIEW] are views of the core's
+    memory. Lane i starts with level i (modulo their number) and seed i.
+    """
+
+    lanes: int
+    lane_bytes: int
+    rows: NDArray[uint8]
+    views: NDArray[uint8]
+
+    def __init__(self, levels: list[LoongLevel], lanes: int, *, threads: int = 1, lean: bool = False) -> None: ...
+    def restart(self, lanes: NDArray[int64], levels: NDArray[int64], seeds: NDArray[uint64]) -> None:
+        """Start matches in these lanes. All arrays [k]."""
+
+    def look(self) -> None:
+        """Fill `views` for the lanes that wait."""
+
+    def act(self, actions: NDArray[uint8]) -> None:
+        """Act in every lane that waits, and go on to its next decision. actions: [lanes, itemsize of LOONG_ACTION]."""
+
+    def init(self, lane: int) -> bytes:
+        """The init block of the dragon that must act."""
+
+    def block(self, lane: int) -> bytes:
+        """The round block of the dragon that must act."""
+
+    def reply(self, lane: int, text: bytes) -> None:
+        """Act in one lane by the judge's text, and go on to its next decision."""
+
+    def state(self) -> NDArray[uint8]:
+        """All lanes as bytes [lanes, lane_bytes + 8]."""
+
+    def load_state(self, state: NDArray[uint8]) -> None:
+        """Go on from a state of a batch with the same levels."""
+
+class LoongTextMatch:
+    """One match as the judge's host sees it. debug: the judge's mask of notes, which decides the count of events."""
+
+    def __init__(self, level: LoongLevel, seed: int, debug: int = 0) -> None: ...
+    def next(self) -> tuple[Any, ...]:
+        """("spawn", id, init), ("death", id, round, letter), ("ask", id, block) or ("end", twelve numbers)."""
+
+    def reply(self, text: bytes) -> None:
+        """Answer the dragon that was asked last."""
+
+    def views_agree(self) -> bool:
+        """Whether the View of the dragon that is asked is, from the state and from its block, the same bytes."""
+
+    def coverage(self) -> dict[str, int]:
+        """How often what was met, by LOONG_COVERAGE."""
