@@ -24,6 +24,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sparring.judge.official import JUDGE_ENGINE_SHA256, JUDGE_VERSION
+
 EXTRAS = {
     "zoo": "PettingZoo and Gymnasium games",
     "unity": "the 2018 Tennis binary",
@@ -34,10 +36,6 @@ EXTRAS = {
     "bench": "the benchmarks",
 }
 """What each extra is for; the judge toolkit (extra `loong`) has a check of its own."""
-
-JUDGE_VERSION = "1.2.11"
-JUDGE_ENGINE_SHA256 = "26e68680e45eb0f221db702aead9eefde776c2ad2ba066f4ddf8c12500c6a546"
-"""SHA-256 of the engine (`unswbc_engine.wasm`) inside the judge toolkit of that version."""
 
 ENOUGH_DISK = 2 * 2**30
 """Bytes that a long run wants: a million Tennis transitions take about 0.25 GB, checkpoints and pictures little."""
