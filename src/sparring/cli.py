@@ -34,6 +34,7 @@ usage: sparring VERB ...
   play       watch a rally of a run, and write it as a picture
   runs       list runs, compare their curves, free their disk space
   maps       check, show and generate maps of Loong
+  lockstep   compare our Loong engine with the organisers', byte for byte
   doctor     check this machine
 
 examples:
@@ -104,6 +105,13 @@ GENERATE_HELP = """Generate maps, and compare their figures with those of the ma
   sparring maps generate --count 4096 --seed 7 --out maps
 
 Map i of a seed is always the same map, however many are generated."""
+
+LOCKSTEP_HELP = """Play matches in the organisers' engine and in ours at once, and compare every byte they say.
+
+  sparring maps generate --count 150 --seed 7 --out maps
+  sparring lockstep --maps maps --games 300 --policy mixed    # interrupt it; the same command goes on
+
+The first difference ends the run and leaves a file with the match. Needs pip install 'sparring[loong]'."""
 
 Json = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
@@ -465,12 +473,19 @@ def _maps(given: list[str]) -> int:
     return _verb("sparring maps", given, verbs, MAPS_HELP)
 
 
+def _lockstep(given: list[str]) -> int:
+    from sparring.judge.lockstep import run_lockstep
+
+    return _parse("sparring lockstep", run_lockstep, LOCKSTEP_HELP)(given)
+
+
 _VERBS: dict[str, Verb] = {
     "train": _train,
     "evaluate": _parse("sparring evaluate", evaluate, EVALUATE_HELP),
     "play": _parse("sparring play", play, PLAY_HELP),
     "runs": _runs,
     "maps": _maps,
+    "lockstep": _lockstep,
     "doctor": _parse(
         "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and the mend."
     ),
