@@ -51,6 +51,8 @@ def main(seeds: int = 3, only: str | None = None) -> None:
             run = f"ablation-{name}-{seed}"
             settings = {"threads": 1, "stop_after_solved": 1, **changes}
             result = sparring.train("tennis", run=run, seed=seed, decisions=DECISIONS, console=quiet, **settings)
+            if result.signal:  # Ctrl-C or SIGTERM: this run is saved, and the script is meant, too
+                raise SystemExit(128 + result.signal)
             results.append(result)
         solved = [result.solved for result in results if result.solved]
         updates = f"{statistics.median(s.updates for s in solved):,.0f}" if solved else ""

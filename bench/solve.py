@@ -42,6 +42,8 @@ def lowest_mean_after(best: list[float], solved_at: int) -> float:
 def solve(recipe: str, seed: int, minutes: float) -> Row:
     run = f"solve-{recipe}-{seed}"
     result = sparring.train(recipe, run=run, seed=seed, minutes=minutes, console=Console(quiet=True))
+    if result.signal:  # Ctrl-C or SIGTERM: this run is saved, and the script is meant, too
+        raise SystemExit(128 + result.signal)
     best = [row.best for row in read_matches(RunFolder(run).matches)]
     solved = result.solved
     return Row(
