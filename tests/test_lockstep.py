@@ -17,7 +17,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.judge import lockstep as room
 from sparring.judge import official as judge
-from sparring.judge.lockstep import Difference, Report, compare, lockstep, reproduce
+from sparring.judge.lockstep import Difference, Report, compare, lockstep, reproduce, run_lockstep
 from sparring.judge.native import DEBUG_ALL, DEBUG_LIMITS, load_level
 from sparring.judge.players import Player
 from sparring.levels.generator import generate_map
@@ -241,6 +241,18 @@ def test_a_run_that_was_stopped_goes_on_where_it_stood(tmp_path: Path) -> None:
     assert played == [1, 2, 3, 4, 5]
     assert second.turns > first.turns and second == lockstep(paths, 5, policy="reckless", folder=tmp_path)
     assert second == lockstep(paths, 5, policy="reckless", folder=tmp_path / "other", jobs=2)
+
+
+def test_the_command_prints_what_was_compared_and_what_was_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "only.map").write_bytes(random_map(random.Random(3)))
+    assert run_lockstep(tmp_path, games=2, policy="reckless", out=tmp_path) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("2 games alike") and "never met, so not compared: " in said
+    assert run_lockstep(tmp_path, games=2, policy="reckless", out=tmp_path, json=True) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["games"] == 2 and figures["coverage"]["free step"] > 0 and "end: draw" in figures["never"]
 
 
 def test_the_report_names_what_never_happened() -> None:

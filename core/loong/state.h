@@ -32,8 +32,10 @@ struct Dragon {
 
 // A standing message: the inbox of a dragon is a list of them, in order of arrival.
 struct Message {
-  u32 value[2];  // low and high half
+  u32 half[2];  // of the 64-bit number: low, high
   u32 next;
+
+  SPARRING_FN u64 number() const { return static_cast<u64>(half[1]) << 32 | half[0]; }
 };
 
 enum class Fault : u8 { kSound, kTooManyMessages, kTooManyDragons };

@@ -101,14 +101,10 @@ SPARRING_FN void write_block(const Lane& lane, u32 slot, Out& out) {
   const Window window = Window::around(lane.level, lane.head_tile(self));
   out.put("ROUND ").number(lane.match.round).put("\nDIR ").put(direction_letter(self.facing));
   out.put("\nLENGTH ").number(self.length).put("\nUNIT_COUNT ").number(lane.match.team_alive[self.team]);
-  u32 told = 0;
-  for (u32 i = 0, at = self.first_message; i < self.messages; ++i, at = lane.messages[at].next) {
-    told += is_told(self, lane.messages[at]);
-  }
-  out.put("\nNUM_MSGS ").number(told).put('\n');
+  out.put("\nNUM_MSGS ").number(messages_told(lane, self)).put('\n');
   for (u32 i = 0, at = self.first_message; i < self.messages; ++i, at = lane.messages[at].next) {
     const Message& message = lane.messages[at];
-    if (is_told(self, message)) out.number(static_cast<u64>(message.value[1]) << 32 | message.value[0]).put('\n');
+    if (is_told(self, message)) out.number(message.number()).put('\n');
   }
   if (self.wide) {
     out.put("ECHOES");

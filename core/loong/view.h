@@ -42,7 +42,15 @@ SPARRING_FN Identity identity_of(const Lane& lane, const Dragon& dragon) {
 }
 
 // Numbers above 32 bits are not told to a dragon of the narrow protocol.
-SPARRING_FN bool is_told(const Dragon& dragon, const Message& message) { return dragon.wide || message.value[1] == 0; }
+SPARRING_FN bool is_told(const Dragon& dragon, const Message& message) { return dragon.wide || message.half[1] == 0; }
+
+SPARRING_FN u32 messages_told(const Lane& lane, const Dragon& dragon) {
+  u32 told = 0;
+  for (u32 i = 0, at = dragon.first_message; i < dragon.messages; ++i, at = lane.messages[at].next) {
+    told += is_told(dragon, lane.messages[at]);
+  }
+  return told;
+}
 
 SPARRING_FN u32 segment_facing(const Lane& lane, const Dragon& dragon, u32 cell) {
   if (cell == dragon.head) return dragon.facing;
@@ -93,29 +101,35 @@ SPARRING_FN void look(const Lane& lane, u32 slot, View& view) {
   view.wide = self.wide;
   for (u32 i = 0; i < 5 && self.wide; ++i) view.echoes[i] = self.echoes[i];
 
-  u32 told = 0;
-  for (u32 i = 0, at = self.first_message; i < self.messages; ++i, at = lane.messages[at].next) {
-    told += is_told(self, lane.messages[at]);
+  view.messages = messages_told(lane, self);
+  const u32 skipped = view.messages > kViewMessages ? view.messages - kViewMessages : 0;
+  for (u32 i = 0, seen = 0, at = self.first_message; i < self.messages; ++i, at = lane.messages[at].next) {
+    if (!is_told(self, lane.messages[at])) continue;
+    if (seen >= skipped) view.newest[seen - skipped] = lane.messages[at].number();
+    ++seen;
   }
-  for (u32 i = 0, at = self.first_message, left = told; i < self.messages; ++i, at = lane.messages[at].next) {
-    const Message& message = lane.messages[at];
-    if (!is_told(self, message)) continue;
-    const u32 skipped = told > kViewMessages ? told - kViewMessages : 0;
-    if (told - left >= skipped)
-      view.newest[told - left - skipped] = static_cast<u64>(message.value[1]) << 32 | message.value[0];
-    --left;
-  }
-  view.messages = told;
 
-  for (u32 place = 0; place < kWindowTiles; ++place) {
-    const u32 tile = window.tile(place);
-    view.countdown[place] = lane.countdown(tile);
-    view.pearl[place] = lane.cells[tile].pearl();
-    view.id[place] = kNone;
-    const u32 met = lane.cells[tile].slot();
-    if (met == kNone || lane.level.repeats != 0) continue;
-    const Dragon& dragon = lane.dragons[met];
-    put_segment(view, place, dragon, dragon.head == tile, segment_facing(lane, dragon, tile));
+  u32 columns[kWindow + 1];
+  for (u32 column = 0; column <= kWindow; ++column) columns[column] = window.column(column);
+  const i32* north = lane.level.edges();
+  const i32* west = north + window.cells;
+  for (u32 row = 0, place = 0; row <= kWindow; ++row) {
+    const u32 first = window.row(row) * window.width;
+    for (u32 column = 0; column < kWindow; ++column)
+      view.north[row * kWindow + column] = north[first + columns[column]];
+    if (row == kWindow) break;
+    for (u32 column = 0; column <= kWindow; ++column)
+      view.west[row * (kWindow + 1) + column] = west[first + columns[column]];
+    for (u32 column = 0; column < kWindow; ++column, ++place) {
+      const u32 tile = first + columns[column];
+      view.countdown[place] = lane.countdown(tile);
+      view.pearl[place] = lane.cells[tile].pearl();
+      view.id[place] = kNone;
+      const u32 met = lane.cells[tile].slot();
+      if (met == kNone || lane.level.repeats != 0) continue;
+      const Dragon& dragon = lane.dragons[met];
+      put_segment(view, place, dragon, dragon.head == tile, segment_facing(lane, dragon, tile));
+    }
   }
   if (lane.level.repeats != 0) {  // two segments on one tile: the one that the judge lists first counts
     for (u32 i = lane.match.alive; i-- > 0;) {
@@ -126,14 +140,6 @@ SPARRING_FN void look(const Lane& lane, u32 slot, View& view) {
         if (place != kNone) put_segment(view, place, dragon, cell == dragon.head, segment_facing(lane, dragon, cell));
       }
     }
-  }
-
-  const i32* edges = lane.level.edges();
-  for (u32 i = 0; i < kWindowEdges; ++i) {
-    const u32 north_row = window.row(i / kWindow), west_row = window.row(i / (kWindow + 1));
-    const u32 north_column = window.column(i % kWindow), west_column = window.column(i % (kWindow + 1));
-    view.north[i] = edges[north_row * window.width + north_column];
-    view.west[i] = edges[window.cells + west_row * window.width + west_column];
   }
 }
 
