@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from toy_games import Follow, Shuffled
+from toy_games import Follow, Rounds, Shuffled, Turns
 
 from sparring.errors import SparringError
-from sparring.games.api import Discrete, Game, Outcome, RewardWrapper, Wrapper
+from sparring.games.api import Box, Discrete, Game, Outcome, RewardWrapper, Wrapper
 from sparring.games.tennis import Tennis
 from sparring.learn.ddpg import DDPG, STREAM_REPLAY, DDPGConfig
 from sparring.policies.mlp import Actor, Critic
@@ -273,3 +273,43 @@ def test_discrete_actions_are_refused() -> None:
     game.action = Discrete(n=3)  # type: ignore[assignment]
     with pytest.raises(SparringError, match="follow has discrete actions"):
         DDPG(game, TINY, seed=0)
+
+
+@pytest.mark.parametrize("episode_matches", [1, 3])
+def test_a_lane_that_does_not_restart_itself_is_restarted_after_every_match(episode_matches: int) -> None:
+    game = Rounds(lanes=8)
+    matches = trained(game, replace(TINY, episode_matches=episode_matches), steps=40).matches
+    assert matches == 8 * 10
+    assert game.restarts == matches
+
+
+class ManyActions(Follow):
+    """Follow with six actions, of which the first counts."""
+
+    action = Box(shape=(6,), low=-1.0, high=1.0)
+
+    def act(self, actions: Tensor) -> Outcome:
+        return super().act(actions[:, :1])
+
+
+def test_any_number_of_actions_has_noise_and_warmup_of_its_own() -> None:
+    loud = replace(TINY, noise_sigma=1.0, noise_sigma_low=1.0, learn_from=2000, n_step=1, noise_shared=False)
+    for config in (loud, replace(loud, warmup=1000)):
+        actions = trained(ManyActions(lanes=8), config).replay.columns()["action"][:480]
+        assert (torch.corrcoef(actions.T) - torch.eye(6)).abs().max() < 0.35
+        assert actions.std(dim=0).min() > 0.3
+
+
+def test_games_that_it_cannot_learn_are_refused() -> None:
+    """Agents that take turns or die would lose what they earn meanwhile; foreign bounds would never be reached."""
+    with pytest.raises(SparringError, match="ddpg: follow: agent 0 of lane 0 acted and then saw nothing"):
+        trained(Turns(lanes=2))
+    for action, observation, line in (
+        (Box(shape=(1,), low=0.0, high=1.0), Follow.observation, r"actions in \[0, 1\]; DDPG needs \[-1, 1\]"),
+        (Box(shape=(1, 2), low=-1.0, high=1.0), Follow.observation, r"actions of shape \[1, 2\]"),
+        (Follow.action, Box(shape=(3, 3)), r"observations of shape \[3, 3\]"),
+    ):
+        game = Follow()
+        game.action, game.observation = action, observation
+        with pytest.raises(SparringError, match=line):
+            DDPG(game, TINY, seed=0)

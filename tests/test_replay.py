@@ -65,3 +65,8 @@ def test_rows_that_are_gone_or_do_not_fit_are_refused() -> None:
     replay.add(**rows(10, 5))
     with pytest.raises(SparringError, match="rows 4 to 8 are not held; held are 5 to 15"):
         replay.rows(4, 8)
+
+
+def test_a_replay_larger_than_the_memory_is_one_line() -> None:
+    with pytest.raises(SparringError, match="replay: 10,000,000,000,000 rows need 2,080,000.0 GB, more than there is"):
+        Replay(10**13, 24, 2)

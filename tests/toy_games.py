@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -106,3 +108,23 @@ class Shuffled(Wrapper):
             length=outcome.length,
             last=outcome.last[last],
         )
+
+
+class Rounds(Follow):
+    """Follow that waits for `restart` after a match; it counts them."""
+
+    restarts_itself = False
+    restarts = 0
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None:
+        self.restarts += len(lanes)
+
+
+class Turns(Follow):
+    """Follow for two agents that take turns, the second one blindly: a sequential game."""
+
+    agents = 2
+
+    def decisions(self) -> Decisions:
+        rows = super().decisions()
+        return replace(rows, agent=rows.decision % 2)

@@ -103,6 +103,16 @@ class DDPG:
     def __init__(self, game: Game, config: DDPGConfig, *, seed: int, device: str = "cpu") -> None:
         if not isinstance(game.action, Box):
             raise SparringError(f"ddpg: {game.name} has discrete actions; DDPG needs continuous ones in [-1, 1]")
+        if (game.action.low, game.action.high) != (-1.0, 1.0):
+            raise SparringError(
+                f"ddpg: {game.name} has actions in [{game.action.low:g}, {game.action.high:g}]; "
+                "DDPG needs [-1, 1]: scale them in the game or in a Wrapper"
+            )
+        for name, shape in (("observations", game.observation.shape), ("actions", game.action.shape)):
+            if len(shape) != 1:
+                raise SparringError(
+                    f"ddpg: {game.name} has {name} of shape {list(shape)}; DDPG needs one axis: flatten them"
+                )
         self.game, self.config, self.seed, self.device = game, config, seed, device
         obs, actions = game.observation.shape[0], game.action.shape[0]
         self.action_size = actions
@@ -158,12 +168,15 @@ class DDPG:
         ended = self._matches(outcome)
         over = self._episodes_over(outcome)
         self._remember(rows, action, outcome, self.game.decisions(), over)
-        if over.any():
-            self.game.restart(over.nonzero().view(-1))
+        waiting = over.clone()
+        if not self.game.restarts_itself:
+            waiting[outcome.ended] = True
+        if waiting.any():
+            self.game.restart(waiting.nonzero().view(-1))
         self._rows = self.game.decisions()
         config = self.config
         lane_decisions = self.decisions // self.game.lanes
-        if lane_decisions % config.update_every == 0 and len(self.replay) >= max(config.learn_from, 1):
+        if lane_decisions % config.update_every == 0 and len(self.replay) >= config.learn_from:
             for _ in range(config.burst):
                 self._update()
         return ended
@@ -172,7 +185,7 @@ class DDPG:
         """The actor's actions with noise, as they are played and stored: float32 [n, actions]."""
         config = self.config
         if self.replay.rows_written < config.warmup:
-            normal = row_normals(rows, seed=self.seed, stream=STREAM_WARMUP)[:, : self.action_size]
+            normal = row_normals(rows, self.action_size, seed=self.seed, stream=STREAM_WARMUP)
             return torch.erf(normal / 2**0.5)  # uniform in [-1, 1]
         self.actor.eval()
         with torch.no_grad():
@@ -186,7 +199,7 @@ class DDPG:
         lanes, agents = self.game.lanes, self.game.agents
         reward = torch.zeros(lanes * agents)
         reward[outcome.lane * agents + outcome.agent] = outcome.reward * self.config.reward_scale
-        next_obs = torch.zeros(lanes * agents, rows.obs.shape[1])
+        next_obs = torch.full((lanes * agents, rows.obs.shape[1]), torch.nan)
         next_obs[following.lane * agents + following.agent] = following.obs
         # What an agent saw at the end, not the first sight of its next match.
         next_obs[outcome.last.lane * agents + outcome.last.agent] = outcome.last.obs
@@ -195,6 +208,12 @@ class DDPG:
         last = over.clone()
         last[outcome.ended] = True
         slot = rows.lane * agents + rows.agent
+        if (blind := next_obs[slot].isnan()).any():
+            row = int(blind.any(dim=1).nonzero()[0])
+            raise SparringError(
+                f"ddpg: {self.game.name}: agent {int(rows.agent[row])} of lane {int(rows.lane[row])} acted and then "
+                "saw nothing (or NaN): DDPG needs games in which all agents act at every decision until the match ends"
+            )
         ready = self.returns.push(
             slot,
             obs=rows.obs,

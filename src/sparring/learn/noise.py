@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from sparring import _core
 from sparring.games.api import Decisions
 
+_BLOCK = 4
+"""Normals that one block of the generator gives."""
 
-def row_normals(rows: Decisions, *, seed: int, stream: int) -> Tensor:
-    """Standard normals float32 [n, 4], a pure function of seed, stream and each row's lane, match, agent, decision."""
+
+def row_normals(rows: Decisions, size: int, *, seed: int, stream: int) -> Tensor:
+    """Standard normals float32 [n, size], a pure function of seed, stream and each row's lane, match, agent, decision.
+
+    stream: below 65536; more than four numbers take further streams from above.
+    """
     agents_lane = rows.lane * 65536 + rows.agent
-    counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1)
-    return torch.from_numpy(_core.normals(seed, stream, counters.cpu().numpy()))
+    counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1).cpu().numpy()
+    blocks = [_core.normals(seed, stream + 65536 * block, counters) for block in range(-(-size // _BLOCK))]
+    return torch.from_numpy(np.concatenate(blocks, axis=1)[:, :size])
 
 
 class OrnsteinUhlenbeck:
@@ -43,7 +51,7 @@ class OrnsteinUhlenbeck:
 
     def sample(self, rows: Decisions) -> Tensor:
         """float32 [n, actions]: the next value of each row's process."""
-        normal = row_normals(rows, seed=self.seed, stream=self.stream)[:, : self.x.shape[2]]
+        normal = row_normals(rows, self.x.shape[2], seed=self.seed, stream=self.stream)
         if not self.shared:
             x = self.x[rows.lane, rows.agent]
             x = x - self.theta * x + self.sigma[rows.lane].unsqueeze(1) * normal

@@ -19,13 +19,20 @@ class Replay:
     def __init__(self, capacity: int, obs: int, actions: int, *, device: str = "cpu") -> None:
         self.capacity = capacity
         self.rows_written = 0
-        self._columns = {
-            "obs": torch.zeros(capacity, obs, device=device),
-            "action": torch.zeros(capacity, actions, device=device),
-            "reward": torch.zeros(capacity, device=device),
-            "discount": torch.zeros(capacity, device=device),
-            "next_obs": torch.zeros(capacity, obs, device=device),
+        shapes: dict[str, tuple[int, ...]] = {
+            "obs": (capacity, obs),
+            "action": (capacity, actions),
+            "reward": (capacity,),
+            "discount": (capacity,),
+            "next_obs": (capacity, obs),
         }
+        try:
+            self._columns = {name: torch.zeros(shape, device=device) for name, shape in shapes.items()}
+        except RuntimeError:  # torch's out of memory, on a CPU
+            size = 4 * capacity * (2 * obs + actions + 2) / 1e9
+            raise SparringError(
+                f"replay: {capacity:,} rows need {size:,.1f} GB, more than there is: lower ddpg.buffer"
+            ) from None
 
     def __len__(self) -> int:
         """Rows that can be sampled now."""
