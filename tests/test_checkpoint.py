@@ -7,6 +7,7 @@ import io
 import os
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +252,56 @@ def test_a_file_in_the_place_of_a_folder_is_one_line(tmp_path: Path) -> None:
         RunFolder(tmp_path / "run").create()
     with pytest.raises(SparringError, match="cannot be created: Not a directory"):
         RunFolder(tmp_path / "run" / "inner").create()
+
+
+@pytest.mark.parametrize("part", ["recipe", "learner", "measure", "replay", "seconds", "made_with", "logs", "game"])
+def test_a_checkpoint_without_one_of_its_parts_is_named_so(path: Path, part: str) -> None:
+    content = checkpoint.read(path / "latest.pt")
+    del content[part]
+    torch.save(content, path / "latest.pt")
+    assert f"does not fit this version of Sparring (no {part})" in refusal(path)
+
+
+def test_any_wrong_bytes_are_one_line(path: Path) -> None:
+    """Also where they say that the archive is encrypted, or of several disks."""
+    whole = (path / "latest.pt").read_bytes()
+    directory = whole.index(b"PK\x01\x02")
+    for place in range(directory, len(whole), 5):
+        broken = bytearray(whole)
+        broken[place] ^= 0xFF
+        (path / "latest.pt").write_bytes(broken)
+        try:
+            checkpoint.read(path / "latest.pt")  # some bytes, such as times, mean nothing
+        except SparringError as error:
+            assert "\n" not in str(error)
+
+
+def test_records_of_segments_that_make_no_sense_are_refused(path: Path) -> None:
+    records = checkpoint.read(path / "latest.pt")["replay"]
+    resave(path, replay=[{**records[0], "rows": "many"}])
+    assert "does not fit this version of Sparring" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (
+            {"actor_hidden": (8, 8, 8)},
+            "the networks of this recipe have actor.trunk.5.bias, those of the checkpoint do not",
+        ),
+        ({"actor_hidden": (8,)}, "the networks of the checkpoint have actor.trunk.3.bias, those of this recipe do not"),
+    ],
+)
+def test_another_number_of_layers_is_named_so(path: Path, change: dict[str, Any], line: str) -> None:
+    with pytest.raises(SparringError, match=re.escape(line)):
+        Training(replace(TINY, ddpg=replace(TINY.ddpg, **change)), RunFolder(path)).resume()
+
+
+def test_files_of_the_users_in_the_replay_folder_stay(path: Path) -> None:
+    (path / "replay" / "notes").mkdir()
+    (path / "replay" / "notes.txt").write_text("mine")
+    run = Training(TINY, RunFolder(path))
+    run.resume()
+    run.close()
+    assert (path / "replay" / "notes").is_dir()
+    assert (path / "replay" / "notes.txt").read_text() == "mine"

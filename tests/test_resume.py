@@ -20,6 +20,7 @@ from tiny_runs import TINY, Crash, CrashingDisk, FullDisk, advance, fingerprint,
 from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder
+from sparring.runs.metrics import read_matches
 from sparring.runs.training import Training
 from sparring.settings import to_toml
 
@@ -300,3 +301,19 @@ def test_a_log_that_lost_rows_is_said_and_the_run_goes_on(tmp_path: Path) -> Non
     _, lines = resumed(tmp_path / "run", TINY)
     assert len(lines) == 1
     assert lines[0].startswith("metrics.jsonl is shorter than the checkpoint says (0 of ")
+
+
+def test_a_log_that_was_cut_within_a_row_goes_on_with_whole_rows(tmp_path: Path) -> None:
+    run = training(tmp_path / "run")
+    advance(run, 60)
+    run.save()
+    run.close()
+    matches = tmp_path / "run" / "matches.jsonl"
+    before = read_matches(matches)
+    matches.write_bytes(matches.read_bytes()[:-10])
+    run = training(tmp_path / "run")
+    advance(run, 150)
+    run.close()
+    after = read_matches(matches)
+    assert after[: len(before) - 1] == before[:-1] != []
+    assert len(after) > len(before)

@@ -190,6 +190,12 @@ def test_a_real_tensorboard_reads_them(tmp_path: Path, monkeypatch: pytest.Monke
     events.Reload()
     assert [event.step for event in events.Scalars("critic_loss")] == [20, 40, 60]
 
+    blocked = training(tmp_path / "three")
+    (tmp_path / "three" / "tensorboard").write_text("not a folder")
+    with pytest.raises(SparringError, match="File exists: stopped at decision 0; the last checkpoint is whole"):
+        blocked.open_board()
+    blocked.close()
+
 
 def match(number: int, best: float, length: int = 20) -> MatchRow:
     return MatchRow(
@@ -448,3 +454,23 @@ def test_the_public_names_are_all_there() -> None:
         assert getattr(sparring, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         _ = sparring.trian
+
+
+def test_a_damaged_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "matches.jsonl"
+    for rows, line in ((b'{"a": 1}\n{"a": {"a\n', "line 2 is damaged"), (b'{"a": 1}\n', "does not hold matches")):
+        path.write_bytes(rows)
+        with pytest.raises(SparringError, match=line):
+            read_matches(path)
+
+
+def test_a_run_elsewhere_is_found_by_what_its_result_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for run in ("at-home", "sub/one", Path("two"), tmp_path / "three"):
+        result = sparring.train(TINY, run=run, console=SILENT)
+        assert sparring.load(result.run).name == Path(run).name
+    assert sparring.train(TINY, run="at-home", console=SILENT).run == "at-home"
+
+
+def test_a_policy_answers_no_observations_too(run: RunResult) -> None:
+    assert sparring.load(run.run).act(np.zeros((0, 24))).shape == (0, 2)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import io
 import pickle
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,19 @@ from sparring.runs.folder import Disk
 
 FORMAT = "sparring checkpoint"
 VERSION = 1
+_PARTS: dict[str, type] = {
+    "game": str,
+    "recipe": dict,
+    "made_with": dict,
+    "observation": int,
+    "action": int,
+    "learner": dict,
+    "measure": dict,
+    "seconds": float,
+    "replay": list,
+    "logs": dict,
+}
+"""What every checkpoint holds, whoever reads it."""
 
 
 def write(path: Path, content: Mapping[str, Any], disk: Disk) -> None:
@@ -42,15 +58,15 @@ def read(path: Path) -> dict[str, Any]:
     if not data.startswith(b"PK"):
         what = "is empty" if not data else "is not a Sparring checkpoint"
         raise SparringError(f"{path} {what}: {_mend}")
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        raise SparringError(f"{path} is truncated (it has no end; {len(data)} bytes are there): {_mend}")
     try:
+        if not zipfile.is_zipfile(io.BytesIO(data)):
+            raise SparringError(f"{path} is truncated (it has no end; {len(data)} bytes are there): {_mend}")
         damaged = zipfile.ZipFile(io.BytesIO(data)).testzip()
+    except (zipfile.BadZipFile, RuntimeError, ValueError, OSError, EOFError, struct.error, zlib.error):
+        damaged = "its list of contents"
+    content = None
+    with suppress(pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, AttributeError):
         content = None if damaged else torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
-    except zipfile.BadZipFile:
-        damaged, content = "its contents", None
-    except (pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, AttributeError):
-        content = None
     if damaged:
         raise SparringError(f"{path} is damaged (checksum of {damaged} is wrong): {_mend}")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -61,6 +77,9 @@ def read(path: Path) -> dict[str, Any]:
             f"{path} has checkpoint version {version}, this Sparring reads version {VERSION}: "
             "update with pip install -U sparring, or choose another --run"
         )
+    for part, kind in _PARTS.items():
+        if not isinstance(content.get(part), kind):
+            raise SparringError(f"{path} does not fit this version of Sparring (no {part}): choose another --run")
     return content
 
 
@@ -68,11 +87,15 @@ _mend = "nothing was changed; bring the file back from a copy, or choose another
 
 
 def misfit(saved: Any, current: Any) -> str | None:
-    """The first tensor of `saved` whose shape the learner does not share, in words, or None when all fit."""
-    shapes = dict(_shapes(current))
-    for name, shape in _shapes(saved):
+    """The first tensor that `saved` and the learner do not share, in words, or None when all fit."""
+    shapes, there = dict(_shapes(current)), dict(_shapes(saved))
+    for name, shape in there.items():
         if name in shapes and shapes[name] != shape:
             return f"{name} is {list(shape)} in the checkpoint and {list(shapes[name])} by this recipe"
+    for name in sorted(there.keys() ^ shapes.keys()):
+        if name.startswith(("actor.", "critic.", "trunk.", "head.")):
+            other = ("the checkpoint", "this recipe") if name in there else ("this recipe", "the checkpoint")
+            return f"the networks of {other[0]} have {name}, those of {other[1]} do not"
     return None
 
 

@@ -17,6 +17,10 @@ _BESIDE = ".new"
 """Ending of a file that is being written beside its place."""
 
 
+_NAME_BYTES = 200
+"""Longest name of a run; file systems allow 255, and files beside it need some."""
+
+
 class Disk:
     """Every change a run makes to the disk, one method per system call, so that a test can fail or stop at each."""
 
@@ -105,11 +109,20 @@ class RunFolder:
             raise SparringError(f'run name "{named}" cannot be used: give a name such as tennis-1, or a path')
         is_path = isinstance(run, Path) or os.sep in named
         self.path = Path(run) if is_path else runs_folder() / named
+        if len(os.fsencode(self.path.name)) > _NAME_BYTES or "\0" in named:
+            raise SparringError(f'run name "{self.path.name[:20]}..." cannot be used: at most 200 letters')
         self.disk = disk or Disk()
 
     @property
     def name(self) -> str:
         return self.path.name
+
+    @property
+    def word(self) -> str:
+        """What finds this run again: its name below `runs_folder()`, elsewhere its path."""
+        if self.path.parent == runs_folder():
+            return self.name
+        return str(self.path) if os.sep in str(self.path) else os.path.join(".", self.path)
 
     @property
     def recipe(self) -> Path:
@@ -249,4 +262,5 @@ def find_run(run: str | Path) -> RunFolder:
     names = [other.name for other in all_runs()]
     near = difflib.get_close_matches(str(run), names, n=3, cutoff=0.4) or names[:3]
     known = f"did you mean {' or '.join(near)}?" if near else "there are no runs yet; start one: sparring train tennis"
-    raise SparringError(f"no run {run} in {runs_folder()}: {known}")
+    place = "" if isinstance(run, Path) or os.sep in str(run) else f" in {runs_folder()}"
+    raise SparringError(f"no run {run}{place}: {known}")

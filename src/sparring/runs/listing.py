@@ -116,10 +116,12 @@ def run_info(run: str | Path | RunFolder) -> RunInfo:
     try:
         content = checkpoint.read(folder.checkpoint)
         recipe = from_table(Recipe, content["recipe"], where=str(folder.checkpoint))
+        measure = Measure(recipe.solved_score)
+        measure.load_state(content["measure"])
     except SparringError as error:
         return replace(info, fault=str(error))
-    measure = Measure(recipe.solved_score)
-    measure.load_state(content["measure"])
+    except (KeyError, TypeError) as error:
+        return replace(info, fault=f"{folder.checkpoint} does not fit this version of Sparring ({error})")
     return replace(
         info,
         game=content["game"],

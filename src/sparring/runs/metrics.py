@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sparring.errors import SparringError
 from sparring.learn.matches import EpisodeRow, MatchRow
 
 WINDOW = 100
@@ -100,14 +101,29 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """The rows of a .jsonl file; a last line that is still being written is left out."""
+    """The rows of a .jsonl file; a last line that is still being written is left out.
+
+    Raises SparringError for a line that is no row.
+    """
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in text[: text.rfind(b"\n") + 1].splitlines()]
+    rows = []
+    for number, line in enumerate(text[: text.rfind(b"\n") + 1].split(b"\n")[:-1], start=1):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict):
+            raise SparringError(f"{path}: line {number} is damaged: delete that line, only curves are drawn from it")
+        rows.append(row)
+    return rows
 
 
 def read_matches(path: Path) -> list[MatchRow]:
     """The matches of a run's matches.jsonl, in the order they ended."""
-    return [MatchRow(**{**row, "score": tuple(row["score"])}) for row in read_json_lines(path)]
+    try:
+        return [MatchRow(**{**row, "score": tuple(row["score"])}) for row in read_json_lines(path)]
+    except (KeyError, TypeError) as error:
+        raise SparringError(f"{path} does not hold matches as this Sparring writes them ({error})") from None

@@ -53,7 +53,8 @@ class TrainedPolicy:
             )
         with torch.no_grad():
             batch = rows.to(torch.float32).reshape(-1, self.inputs)
-            actions: Tensor = self.actor(batch).reshape(*rows.shape[:-1], -1)
+            actions: Tensor = self.actor(batch)
+            actions = actions if rows.ndim == 2 else actions[0]
         return actions.numpy() if isinstance(observations, np.ndarray) else actions
 
     @property

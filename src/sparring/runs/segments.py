@@ -111,7 +111,7 @@ class ReplayStore:
     def cut(self) -> None:
         """Cut off what was stored after the loaded checkpoint, and go on appending from there."""
         names = {record["file"] for record in self._records}
-        for path in sorted(self.folder.iterdir()):
+        for path in sorted(self.folder.glob("*.rows")):
             if path.name not in names:
                 self.disk.remove(path)
         if self._records:

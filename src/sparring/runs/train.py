@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import math
 import os
+import shlex
 import signal
 import threading
 import time
@@ -31,6 +32,7 @@ Status = Literal["finished", "solved", "out of time", "stopped", "already finish
 class RunResult:
     """How a call of `train` ended.
 
+    run:       what `load` and the commands find it by: its name, or its path where it is not below `$SPARRING_RUNS`
     status:    finished (all decisions made), solved (the recipe's `stop_after_solved` was reached), out of time
                (`minutes` were over), stopped (by a signal), already finished (nothing was left to do)
     decisions, updates, matches, minutes: of the run so far, over all sessions
@@ -80,8 +82,8 @@ def train(
 
     Raises SparringError: bad recipe, a run that another process trains or that cannot be continued, a full disk.
     """
-    if minutes is not None and not minutes > 0:
-        raise SparringError(f"minutes = {minutes}: must be more than 0")
+    if minutes is not None and not 0 < minutes < math.inf:
+        raise SparringError(f"minutes = {minutes}: must be more than 0{', and finite' if minutes > 0 else ''}")
     if decisions is not None:
         overrides["decisions"] = decisions
     name = default_run(recipe, overrides)
@@ -129,10 +131,7 @@ def _train(training: Training, minutes: float | None, console: Console) -> RunRe
             say(f"run {folder.name} starts in {folder.path}")
         for line in _choices(training, minutes):
             say(line)
-        if importlib.util.find_spec("tensorboard"):
-            from torch.utils.tensorboard import SummaryWriter
-
-            training.board = SummaryWriter(str(folder.path / "tensorboard"), purge_step=training.decisions)
+        training.open_board()
         status, stopped = _loop(training, minutes, console)
         training.save()
         draw(folder, recipe.solved_score)
@@ -231,7 +230,7 @@ def _choices(training: Training, minutes: float | None) -> Iterator[str]:
 
 
 def _say_finished(training: Training, reason: str) -> None:
-    name = training.folder.name
+    name = shlex.quote(training.folder.word)
     go_on = "--stop-after-solved 0" if reason == "solved" else f"--decisions {training.decisions * 2}"
     training.say(f"it is finished; to train on, add {go_on}; else: sparring evaluate {name}, or sparring play {name}")
 
@@ -246,12 +245,13 @@ def _say_end(training: Training, result: RunResult) -> None:
         f"{result.status}: saved at decision {result.decisions:,}, {result.updates:,} updates, "
         f"{result.matches:,} matches, {clock(result.minutes * 60)} trained; {score}"
     )
-    training.say(f"curve: {training.folder.curve}; next: sparring evaluate {result.run}, or sparring play {result.run}")
+    word = shlex.quote(training.folder.word)
+    training.say(f"curve: {training.folder.curve}; next: sparring evaluate {word}, or sparring play {word}")
 
 
 def _result(training: Training, status: Status, stopped: int | None = None) -> RunResult:
     return RunResult(
-        run=training.folder.name,
+        run=training.folder.word,
         path=training.folder.path,
         status=status,
         decisions=training.decisions,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -98,18 +99,26 @@ class Training:
         try:
             self.learner.load_state(content["learner"])
             self.measure.load_state(content["measure"])
+            self.store.load(content["replay"])
         except (KeyError, RuntimeError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0]
             raise SparringError(
                 f"{path} does not fit this version of Sparring ({reason}): choose another --run"
             ) from None
-        self.store.load(content["replay"])
         self.seconds = content["seconds"]
         for line in self._not_bitwise(content["made_with"]):
             self.say(line)
         with self._disk():
             self._open(content["logs"])
             self.folder.disk.replace(self.folder.recipe, to_toml(self.recipe).encode())
+
+    def open_board(self) -> None:
+        """Show metrics in TensorBoard too, where that is installed."""
+        if importlib.util.find_spec("tensorboard"):
+            from torch.utils.tensorboard import SummaryWriter
+
+            with self._disk():
+                self.board = SummaryWriter(str(self.folder.path / "tensorboard"), purge_step=self.decisions)
 
     def step(self) -> None:
         """One decision in every lane, and what the learner learns from it."""
@@ -186,6 +195,8 @@ class Training:
                 self.say(
                     f"{name} is shorter than the checkpoint says ({there} of {length} bytes): curves will have a gap"
                 )
+                if there:  # the next row begins a line of its own
+                    self.folder.disk.truncate(path, path.read_bytes().rfind(b"\n") + 1)
             elif there > length:
                 self.folder.disk.truncate(path, length)
             self._logs[name] = AppendOnly(path, self.folder.disk)
