@@ -149,6 +149,23 @@ def test_prune_removes_only_with_yes(sparring: Told) -> None:
         ("play tiyn", "no run tiyn in runs: there are no runs yet; start one: sparring train tennis"),
         ("runs compare", "there are no runs in runs to compare; start one: sparring train tennis"),
         ("runs prune --keep-gb -1", "--keep-gb -1.0: must be at least 0"),
+        ("runs prune --keep-gb inf", "--keep-gb inf: must be at least 0, and finite"),
+        ("evaluate ./tiny", "no run ./tiny: there are no runs yet; start one: sparring train tennis"),
+        ("train tiny.toml --minutes inf", "minutes = inf: must be more than 0, and finite"),
+        ("train tiny.toml --solved-score inf", "flags: solved_score = inf: must be finite and in [-1e+09, 1e+09]"),
+        (
+            "train tiny.toml --metrics-every 9223372036854775808",
+            "flags: metrics_every = 9223372036854775808: must fit 64 bits",
+        ),
+        (
+            "train tiny.toml --ddpg.noise-sigma-low 0 --ddpg.noise-sigma 0.3",
+            "flags: ddpg.noise_sigma_low = 0.0: must be 0 together with ddpg.noise_sigma, which is 0.3: "
+            "lanes go up in equal ratios",
+        ),
+        (
+            f"train tiny.toml --run {'a' * 300}",
+            'run name "aaaaaaaaaaaaaaaaaaaa..." cannot be used: at most 200 letters',
+        ),
     ],
 )
 def test_mistakes_are_one_line_on_stderr_with_code_2(sparring: Told, command: str, line: str) -> None:
@@ -232,3 +249,18 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ended = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert "Traceback" not in ended.stderr
     assert "Exception" not in ended.stderr
+
+
+def test_an_interrupt_while_the_command_is_still_loading_is_one_line() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'torch':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from sparring.__main__ import main\n"
+        "sys.exit(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "sparring: stopped before it began\n")

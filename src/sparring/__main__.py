@@ -7,6 +7,9 @@ def main() -> int:
     """Run the command line; where a part cannot be imported, run only `doctor`, and say so for every other verb."""
     try:
         from sparring.cli import main as command
+    except KeyboardInterrupt:
+        print("sparring: stopped before it began", file=sys.stderr)
+        return 130
     except ImportError as error:
         if sys.argv[1:2] == ["doctor"]:
             from sparring.doctor import doctor

@@ -134,7 +134,7 @@ class TrainFlags:
 def train(flags: TrainFlags) -> int:
     """Train a run. Returns 0, or 128 plus the number of the signal that stopped it."""
     recipe = check_recipe(flags.settings, where="flags")
-    run = flags.run or Path(flags.recipe).stem
+    run = Path(flags.recipe).stem if flags.run is None else flags.run
     if flags.run is None and recipe.seed != load_recipe(flags.recipe).seed:
         run += f"-seed-{recipe.seed}"
     result = train_run(recipe, run=run, minutes=flags.minutes, console=Console(stderr=flags.json))
@@ -272,8 +272,8 @@ def runs_prune(*, keep_gb: float, whole: Json = False, yes: Json = False, json: 
         yes: Really remove; otherwise only tell what would be.
         json: Print JSON.
     """
-    if not keep_gb >= 0:
-        raise SparringError(f"--keep-gb {keep_gb}: must be at least 0")
+    if not 0 <= keep_gb < float("inf"):
+        raise SparringError(f"--keep-gb {keep_gb}: must be at least 0{', and finite' if keep_gb > 0 else ''}")
     pruned = listing.prune(keep_bytes=int(keep_gb * 1e9), whole=whole, really=yes)
     if json:
         _print_json([entry.json() for entry in pruned])

@@ -28,7 +28,7 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, kw_only=True)
 class Range:
-    """The numbers a field may take: `low` to `high`, each end included unless it is open.
+    """The finite numbers a field may take: `low` to `high`, each end included unless it is open.
 
     On a `tuple` field it holds for every entry.
     """
@@ -41,7 +41,7 @@ class Range:
     def __contains__(self, number: float) -> bool:
         above = number > self.low if self.low_open else number >= self.low
         below = number < self.high if self.high_open else number <= self.high
-        return above and below
+        return above and below and math.isfinite(number)
 
     def __str__(self) -> str:
         if self.high == math.inf:
@@ -197,9 +197,11 @@ def _value(hint: Any, given: Any, where: str, key: str) -> Any:
         raise _refuse(where, key, given, _must_be(hint, given))
     if isinstance(given, float) and math.isnan(given):
         raise _refuse(where, key, given, "must be a number")
+    if isinstance(given, int) and not -(2**63) <= given < 2**63:
+        raise _refuse(where, key, given, "must fit 64 bits")
     for span in allowed:
         if given not in span:
-            raise _refuse(where, key, given, f"must be {span}")
+            raise _refuse(where, key, given, f"must be {'finite and ' if math.isinf(given) else ''}{span}")
     return given
 
 

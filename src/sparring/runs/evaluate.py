@@ -100,7 +100,12 @@ def evaluate(
 
     Raises SparringError: unknown run, a player that does not fit the game, an opponent in a game without two teams.
     """
-    for name, value, least in (("matches", matches, 1), ("lanes", lanes, 1), ("episodes", episodes, 0)):
+    for name, value, least in (
+        ("matches", matches, 1),
+        ("lanes", lanes, 1),
+        ("seed", seed, 0),
+        ("episodes", episodes, 0),
+    ):
         if value < least:
             raise SparringError(f"{name} = {value}: must be at least {least}")
     player, opponent = _ready(player), None if opponent is None else _ready(opponent)

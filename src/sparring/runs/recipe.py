@@ -36,7 +36,7 @@ class Recipe:
     """Where the networks live. Nets of a few hundred units are faster on a CPU than behind a GPU's launch times."""
     decisions: Annotated[int, Range(low=1)] = 1_000_000
     """Length of the run: decisions of one lane, summed over lanes."""
-    solved_score: float = 0.5
+    solved_score: Annotated[float, Range(low=-1e9, high=1e9)] = 0.5
     """The run is solved when the mean over 100 matches of the better agent's score first reaches this."""
     stop_after_solved: Annotated[int, Range(low=0)] = 0
     """Stop this many matches after the run was solved; 0 trains on to the end."""
@@ -108,6 +108,11 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
             ddpg.batch > ddpg.buffer,
             f"ddpg.batch = {ddpg.batch}",
             f"must be at most ddpg.buffer, which is {ddpg.buffer}",
+        ),
+        (
+            (ddpg.noise_sigma_low == 0) != (ddpg.noise_sigma == 0),
+            f"ddpg.noise_sigma_low = {ddpg.noise_sigma_low}",
+            f"must be 0 together with ddpg.noise_sigma, which is {ddpg.noise_sigma}: lanes go up in equal ratios",
         ),
         (
             at_once > ddpg.buffer,
