@@ -50,7 +50,10 @@ struct OwnedLevel {
   const Level* operator->() const { return &**this; }
 };
 
-// The level, or the organisers' error text.
+// What the 16 bits of a cell's number and the 15 of a dragon's slot can tell apart.
+constexpr u64 kMostCells = 65536, kMostDragons = 32766;
+
+// The level, or the organisers' error text. Throws where the judge takes the map and this engine has no room for it.
 nb::object read_level(const nb::bytes& file) {
   const MapNeeds needs = map_needs(data_of(file), file.size());
   std::vector<u64> level(needs.level_bytes / 8 + 1), scratch(needs.scratch_bytes / 8 + 1);
@@ -58,6 +61,11 @@ nb::object read_level(const nb::bytes& file) {
   const std::vector<u8> error =
       written([&](Out& out) { read = read_map(data_of(file), file.size(), level.data(), scratch.data(), out); });
   if (read == nullptr) return to_bytes(error);
+  if (u64{read->cells} + read->repeats > kMostCells || read->most_alive > kMostDragons) {
+    throw std::runtime_error("the map is too big for this engine: " + std::to_string(read->cells) + " tiles and " +
+                             std::to_string(read->repeats) + " repeated segments (65536 at most together), room for " +
+                             std::to_string(read->most_alive) + " living dragons (32766 at most)");
+  }
   level.resize(read->bytes / 8);
   level.shrink_to_fit();
   return nb::cast(OwnedLevel{std::move(level)});

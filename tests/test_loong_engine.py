@@ -671,3 +671,15 @@ def test_the_players_meet_every_rule() -> None:
         "end: longest",
         "end: both teams out",
     }
+
+
+def test_a_map_beyond_the_numbers_of_cells_or_dragons_is_refused() -> None:
+    """256 x 256 tiles fill the 16 bits of a cell; a body that crosses itself needs more, and so do 32,767 dragons."""
+    counts = "TILE_COUNT 0\nEDGE_COUNT 0\nDRAGON_COUNT 2\n"
+    straight = f"MAP 256 256\n{counts}DRAGON 0 2 0 0 1 0\nDRAGON 1 2 0 9 1 9\n"
+    assert not isinstance(_core.loong_level(straight.encode()), bytes)
+    crossing = straight.replace("DRAGON 0 2 0 0 1 0", "DRAGON 0 3 0 0 1 0 0 0")
+    with pytest.raises(RuntimeError, match="65536 tiles and 1 repeated segments"):
+        _core.loong_level(crossing.encode())
+    with pytest.raises(RuntimeError, match="room for 32768 living dragons"):
+        _core.loong_level(straight.replace(counts, counts + "UNIT_LIMIT 40000\n").encode())
