@@ -305,3 +305,14 @@ def test_files_of_the_users_in_the_replay_folder_stay(path: Path) -> None:
     run.close()
     assert (path / "replay" / "notes").is_dir()
     assert (path / "replay" / "notes.txt").read_text() == "mine"
+
+
+def test_a_segment_by_another_name_is_refused(path: Path, tmp_path: Path) -> None:
+    """A doctored checkpoint must not point the resume at files outside its replay."""
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"kept")
+    records = checkpoint.read(path / "latest.pt")["replay"]
+    records[-1]["file"] = f"../../{precious.name}"
+    resave(path, replay=records)
+    assert "names a segment '../../precious', which is none" in refusal(path)
+    assert precious.read_bytes() == b"kept"

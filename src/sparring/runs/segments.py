@@ -97,6 +97,9 @@ class ReplayStore:
 
         Raises SparringError when a segment is missing, short or damaged, or holds other columns than the buffer.
         """
+        for record in records:
+            if record["file"] != self._file(record["start"]):  # a path of somebody's own would be cut or removed later
+                raise SparringError(f"{self.folder}: the checkpoint names a segment {record['file']!r}, which is none")
         self.written = records[-1]["start"] + records[-1]["rows"] if records else 0
         oldest = max(0, self.written - self.replay.capacity)
         if records and records[0]["start"] > oldest:
@@ -129,11 +132,15 @@ class ReplayStore:
             self._open.sync()
             self._records[-1]["sha256"] = self._open.digest.hexdigest()
             self._open.close()
-        path = self.folder / f"{start:012d}.rows"
+        path = self.folder / self._file(start)
         self._open = AppendOnly(path, self.disk)
         self._open.append(self._header(start))
         self.disk.sync_folder(self.folder)
         self._records.append({"file": path.name, "start": start, "rows": 0, "sha256": ""})
+
+    @staticmethod
+    def _file(start: int) -> str:
+        return f"{int(start):012d}.rows"
 
     def _header(self, start: int) -> bytes:
         text = json.dumps({"start": start, "columns": self.description}).encode()
