@@ -99,7 +99,10 @@ class ReplayStore:
         """
         for record in records:
             if record["file"] != self._file(record["start"]):  # a path of somebody's own would be cut or removed later
-                raise SparringError(f"{self.folder}: the checkpoint names a segment {record['file']!r}, which is none")
+                raise SparringError(
+                    f"{self.folder}: the checkpoint names a segment {record['file']!r}, which is none: "
+                    "it was tampered with; choose another --run"
+                )
         self.written = records[-1]["start"] + records[-1]["rows"] if records else 0
         oldest = max(0, self.written - self.replay.capacity)
         if records and records[0]["start"] > oldest:
