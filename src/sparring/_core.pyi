@@ -1,4 +1,4 @@
-"""Types of the compiled core (core/module.cpp, core/bind_loong.cpp)."""
+"""Types of the compiled core (core/module.cpp, core/bind_loong.cpp, core/bind_loong_batch.cpp)."""
 
 from typing import Any
 
@@ -57,21 +57,25 @@ class TennisCourts:
 LOONG_COVERAGE: tuple[str, ...]
 """Names of what LoongTextMatch.coverage counts."""
 
-LOONG_ACTION: dict[str, Any]
+LOONG_ACTION: Any
 """Argument of numpy.dtype for one action: aimed (messages to N, E, S, W), split (segments), protocol, ahead (the
 message along the facing), kind (0 none, 1 move, 2 split), step_count, aimed_directions (one bit each), extras (1: sends
 `ahead`, 2: sets the protocol), steps (up to 32 directions: 0 N, 1 E, 2 S, 3 W)."""
 
-LOONG_LANE: dict[str, Any]
+LOONG_LANE: Any
 """Argument of numpy.dtype for one lane: seed, level, round, dragon (id) and team of the one that must act if waiting.
 A lane that does not wait is over (winner 0 nobody, 1 A, 2 B; reason 0 a team was out, 1 the round limit; dragons,
-total, queen and longest of A and B), or has a fault: 1 too many messages, 2 too many dragons for its room."""
+total, queen and longest of A and B), or has a fault: 1 too many messages, 2 too many dragons for its room,
+3 a row that is no action (only on a GPU: the CPU refuses it)."""
 
-LOONG_VIEW: dict[str, Any]
+LOONG_VIEW: Any
 """Argument of numpy.dtype for what a dragon is told: the 7x7 window around its head with countdown (-1 never), pearl,
 body (facing, +4 somebody is here, +8 a head, +16 team B) and id; edges north [8, 7] and west [7, 8] (-1 open, -2 kelp,
 else a portal's id); newest: the last 32 of all `messages`, in order of arrival; echoes: kelp, ally, ally's head, enemy,
 enemy's head."""
+
+LOONG_SCRIPTS: tuple[str, ...]
+"""Names of the scripted players, by number: forager, hunter, splitter, legal, reckless."""
 
 class LoongLevel:
     """A map that matches share. Made by loong_level."""
@@ -92,6 +96,24 @@ class LoongLevel:
 
 def loong_level(map: bytes) -> LoongLevel | bytes:
     """Read a map file: the level, or the organisers' error text."""
+
+def loong_reply(action: bytes) -> bytes:
+    """A row of LOONG_ACTION as a reply to the judge. Raises ValueError if it is no action."""
+
+def loong_lane_bytes(levels: list[LoongLevel], lean: bool) -> int:
+    """Bytes of a lane that can play all of these levels."""
+
+def loong_pool(levels: list[LoongLevel]) -> tuple[bytes, list[int]]:
+    """The levels one after another, as a GPU holds them, and where each begins."""
+
+def loong_batch(
+    levels: list[LoongLevel], lanes: int, lean: bool, memory: int, table: int, rows: int, views: int
+) -> bytes:
+    """What a kernel is given: a batch whose arrays lie at these addresses of its machine.
+
+    memory: uint8 [lanes, lane bytes]; table: int64 [levels], their addresses; rows: uint8 [lanes, itemsize of
+    LOONG_LANE]; views: uint8 [lanes, itemsize of LOONG_VIEW].
+    """
 
 class LoongMatches:
     """A batch of matches. Each lane stands at a decision, or its match is over.
@@ -116,6 +138,13 @@ class LoongMatches:
 
     def act(self, actions: NDArray[uint8]) -> None:
         """Act in every lane that waits, and go on to its next decision. actions: [lanes, itemsize of LOONG_ACTION]."""
+
+    def decide(self, scripts: NDArray[uint8], seed: int, actions: NDArray[uint8]) -> None:
+        """Fill the rows of `actions`, as `act` takes them, with what scripted players do in the lanes that wait.
+
+        scripts [lanes, 2]: the players of teams A and B, by their place in LOONG_SCRIPTS. What they do depends on what
+        a dragon is told and on `seed`, the seed of the match, the dragon and the round, and on nothing else.
+        """
 
     def init(self, lane: int) -> bytes:
         """The init block of the dragon that must act."""

@@ -1,0 +1,42 @@
+// What the bindings of Loong share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "loong/map.h"
+
+using sparring::i32;
+using sparring::i64;
+using sparring::u32;
+using sparring::u64;
+using sparring::u8;
+
+inline nanobind::bytes to_bytes(const std::vector<u8>& bytes) {
+  return nanobind::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+inline const u8* data_of(const nanobind::bytes& bytes) { return static_cast<const u8*>(bytes.data()); }
+
+// What `write` puts out, in a vector of the right size.
+template <typename Write>
+std::vector<u8> written(Write&& write) {
+  std::vector<u8> bytes(4096);
+  for (;;) {
+    sparring::loong::Out out{bytes.data(), bytes.size(), 0};
+    write(out);
+    bytes.resize(out.size);
+    if (out.size <= out.capacity) return bytes;
+  }
+}
+
+struct OwnedLevel {
+  std::vector<u64> memory;
+  const sparring::loong::Level& operator*() const {
+    return *reinterpret_cast<const sparring::loong::Level*>(memory.data());
+  }
+  const sparring::loong::Level* operator->() const { return &**this; }
+};
+
+void bind_loong_batch(nanobind::module_& m);  // bind_loong_batch.cpp

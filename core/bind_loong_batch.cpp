@@ -1,0 +1,330 @@
+// Python's view of a batch of Loong matches: on the CPU, and what a GPU needs to play the same.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bind_loong.h"
+#include "common/lanes.h"
+#include "loong/batch.h"
+#include "loong/text.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace sparring::loong;
+
+namespace {
+
+using Lanes = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Seeds = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+using MutableRows = nb::ndarray<u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// The layout of lanes that can play all of these levels.
+Layout layout_for(const std::vector<OwnedLevel*>& levels, bool lean) {
+  if (levels.empty()) throw std::invalid_argument("levels must not be empty");
+  Room room{};
+  for (const OwnedLevel* level : levels) room = room.joined(lean ? lean_room(**level) : full_room(**level));
+  return Layout::of(room);
+}
+
+class Matches {
+ public:
+  Matches(const std::vector<OwnedLevel*>& levels, i64 lanes, int threads, bool lean)
+      : layout_(layout_for(levels, lean)), pool_(threads) {
+    if (lanes < 1) throw std::invalid_argument("lanes must be 1 or more");
+    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
+    for (const OwnedLevel* level : levels) levels_.push_back(*level);
+    for (const OwnedLevel& level : levels_) played_.push_back(&*level);
+    const auto n = static_cast<std::size_t>(lanes);
+    memory_.resize(n * layout_.bytes / sizeof(CacheLine));
+    rows_.resize(n);
+    views_.resize(n);
+    batch_ = Batch{n, layout_, memory_.data()->bytes, played_.data(), rows_.data(), views_.data()};
+    for (std::size_t i = 0; i < n; ++i) start(batch_, i, static_cast<i32>(i % levels.size()), static_cast<u64>(i));
+  }
+  Matches(const Matches&) = delete;  // the batch points to its own arrays
+
+  i64 lanes() const { return static_cast<i64>(rows_.size()); }
+  u64 lane_bytes() const { return layout_.bytes; }
+
+  void restart(const Lanes& lanes, const Lanes& levels, const Seeds& seeds) {
+    const std::size_t n = lanes.shape(0);
+    if (levels.shape(0) != n || seeds.shape(0) != n)
+      throw std::invalid_argument("lanes, levels and seeds must have the same length");
+    for (std::size_t i = 0; i < n; ++i) {
+      if (lanes.data()[i] < 0 || lanes.data()[i] >= this->lanes()) throw std::out_of_range("lane out of range");
+      if (levels.data()[i] < 0 || levels.data()[i] >= static_cast<i64>(levels_.size()))
+        throw std::out_of_range("level out of range");
+    }
+    const nb::gil_scoped_release release;
+    pool_.run(static_cast<long>(n), [&](long first, long last) {
+      for (long i = first; i < last; ++i) {
+        start(batch_, static_cast<u64>(lanes.data()[i]), static_cast<i32>(levels.data()[i]), seeds.data()[i]);
+      }
+    });
+  }
+
+  void act(const Rows& actions) {
+    const ActionRow* rows = reinterpret_cast<const ActionRow*>(actions.data());
+    check_actions(actions.shape(0), actions.shape(1));
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].waiting && !rows[i].valid())
+        throw std::invalid_argument("lane " + std::to_string(i) + ": not an action");
+    }
+    const nb::gil_scoped_release release;
+    run([&](u64 i) { sparring::loong::act(batch_, i, rows[i]); });
+  }
+
+  // Fills the views of the lanes that wait.
+  void look_around() {
+    const nb::gil_scoped_release release;
+    run([&](u64 i) { look_in(batch_, i); });
+  }
+
+  // Fills the actions of the lanes that wait with what scripted players do.
+  void decide(const Rows& scripts, u64 seed, const MutableRows& actions) {
+    check_actions(actions.shape(0), actions.shape(1));
+    if (scripts.shape(0) != rows_.size() || scripts.shape(1) != 2) {
+      throw std::invalid_argument("scripts must be [lanes, 2]: the players of teams A and B");
+    }
+    for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
+      if (scripts.data()[i] >= kScripts)
+        throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
+                                    " scripted players");
+    }
+    const Script* players = reinterpret_cast<const Script*>(scripts.data());
+    ActionRow* rows = reinterpret_cast<ActionRow*>(actions.data());
+    const nb::gil_scoped_release release;
+    run([&](u64 i) { decide_in(batch_, i, players + 2 * i, seed, rows[i]); });
+  }
+
+  nb::object init(i64 index) {
+    const Lane at = waiting(index);
+    return to_bytes(written([&](Out& out) { write_init(identity_of(at, at.dragons[at.match.acting]), out); }));
+  }
+
+  nb::object block(i64 index) {
+    const Lane at = waiting(index);
+    return to_bytes(written([&](Out& out) { write_block(at, at.match.acting, out); }));
+  }
+
+  void reply(i64 index, const nb::bytes& text) {
+    Lane at = waiting(index);
+    NoNotes unheard;
+    Silence silence;
+    std::vector<u8> steps(text.size());
+    apply(at, read_reply(data_of(text), text.size(), steps.data(), unheard), silence);
+    go_on(batch_, static_cast<u64>(index));
+  }
+
+  // The lanes as bytes; what lies in a lane's room without being part of its match is 0.
+  nb::object state() {
+    const std::size_t n = rows_.size(), size = sizeof(u64) + layout_.bytes;
+    auto* bytes = new std::vector<u8>(n * size);
+    for (std::size_t i = 0; i < n; ++i) {
+      const u64 level = static_cast<u64>(rows_[i].level);
+      std::memcpy(bytes->data() + i * size, &level, sizeof level);
+      std::memcpy(bytes->data() + i * size + sizeof level, batch_.lane_memory(i), layout_.bytes);
+    }
+    nb::capsule owner(bytes, [](void* p) noexcept { delete static_cast<std::vector<u8>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, u8>(bytes->data(), {n, size}, owner));
+  }
+
+  void load_state(const Rows& state) {
+    const std::size_t size = sizeof(u64) + layout_.bytes;
+    if (state.shape(0) != rows_.size() || state.shape(1) != size) {
+      throw std::invalid_argument("state must be [lanes, lane_bytes + 8] of the same core and levels");
+    }
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      u64 level = 0;
+      std::memcpy(&level, state.data() + i * size, sizeof level);
+      if (level >= levels_.size()) throw std::invalid_argument("state names a level that is not here");
+    }
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      u64 level = 0;
+      std::memcpy(&level, state.data() + i * size, sizeof level);
+      std::memcpy(batch_.lane_memory(i), state.data() + i * size + sizeof level, layout_.bytes);
+      rows_[i].level = static_cast<i32>(level);
+      go_on(batch_, i);
+    }
+  }
+
+  template <typename T>
+  static nb::object view(std::vector<T>& rows, nb::handle owner) {
+    return nb::cast(nb::ndarray<nb::numpy, u8>(reinterpret_cast<u8*>(rows.data()), {rows.size(), sizeof(T)}, owner));
+  }
+
+  std::vector<LaneRow> rows_;
+  std::vector<View> views_;
+
+ private:
+  struct alignas(64) CacheLine {
+    u8 bytes[64];
+  };
+
+  void check_actions(std::size_t rows, std::size_t bytes) const {
+    if (rows != rows_.size() || bytes != sizeof(ActionRow)) {
+      throw std::invalid_argument("actions must be one row of LOONG_ACTION for each lane");
+    }
+  }
+
+  Lane waiting(i64 index) {
+    if (index < 0 || index >= lanes()) throw std::out_of_range("lane out of range");
+    if (!rows_[static_cast<std::size_t>(index)].waiting) throw std::logic_error("no dragon waits in this lane");
+    return batch_.lane(static_cast<u64>(index));
+  }
+
+  template <typename Body>
+  void run(Body&& body) {
+    pool_.run(static_cast<long>(rows_.size()), [&](long first, long last) {
+      for (long i = first; i < last; ++i) body(static_cast<std::size_t>(i));
+    });
+  }
+
+  std::vector<OwnedLevel> levels_;
+  std::vector<const Level*> played_;
+  Layout layout_;
+  std::vector<CacheLine> memory_;
+  Batch batch_;
+  sparring::LanePool pool_;
+};
+
+// What a GPU holds of levels: all of them, one after another, and where each begins.
+std::pair<nb::bytes, std::vector<u64>> level_pool(const std::vector<OwnedLevel*>& levels) {
+  std::vector<u8> bytes;
+  std::vector<u64> begins;
+  for (const OwnedLevel* level : levels) {
+    bytes.resize((bytes.size() + 63) / 64 * 64);
+    begins.push_back(bytes.size());
+    const u8* first = reinterpret_cast<const u8*>(level->memory.data());
+    bytes.insert(bytes.end(), first, first + (*level)->bytes);
+  }
+  return {to_bytes(bytes), begins};
+}
+
+// A Batch over arrays elsewhere, as bytes.
+nb::bytes foreign_batch(const std::vector<OwnedLevel*>& levels, u64 lanes, bool lean, std::uintptr_t memory,
+                        std::uintptr_t table, std::uintptr_t rows, std::uintptr_t views) {
+  const Batch batch{lanes,
+                    layout_for(levels, lean),
+                    reinterpret_cast<u8*>(memory),
+                    reinterpret_cast<const Level* const*>(table),
+                    reinterpret_cast<LaneRow*>(rows),
+                    reinterpret_cast<View*>(views)};
+  return nb::bytes(reinterpret_cast<const char*>(&batch), sizeof batch);
+}
+
+// What a row says to the judge.
+nb::bytes reply_text(const nb::bytes& row) {
+  ActionRow action;
+  if (row.size() != sizeof action) throw std::invalid_argument("an action is one row of LOONG_ACTION");
+  std::memcpy(&action, row.data(), sizeof action);
+  if (!action.valid()) throw std::invalid_argument("not an action");
+  return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
+}
+
+// A NumPy dtype: [(name, format, offset)], and its size.
+struct Field {
+  const char* name;
+  const char* format;
+  std::size_t offset;
+};
+
+nb::object dtype(std::initializer_list<Field> fields, std::size_t size) {
+  nb::list names, formats, offsets;
+  for (const Field& field : fields) {
+    names.append(field.name);
+    formats.append(field.format);
+    offsets.append(field.offset);
+  }
+  nb::dict description;
+  description["names"] = names;
+  description["formats"] = formats;
+  description["offsets"] = offsets;
+  description["itemsize"] = size;
+  return description;
+}
+
+}  // namespace
+
+void bind_loong_batch(nb::module_& m) {
+  nb::list scripts;
+  for (const char* name : kScriptNames) scripts.append(name);
+  m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
+  m.def("loong_reply", &reply_text, "action"_a);
+  m.def(
+      "loong_lane_bytes",
+      [](const std::vector<OwnedLevel*>& levels, bool lean) { return layout_for(levels, lean).bytes; }, "levels"_a,
+      "lean"_a);
+  m.def("loong_pool", &level_pool, "levels"_a);
+  m.def("loong_batch", &foreign_batch, "levels"_a, "lanes"_a, "lean"_a, "memory"_a, "table"_a, "rows"_a, "views"_a);
+  m.attr("LOONG_ACTION") = dtype({{"aimed", "(4,)u8", offsetof(ActionRow, aimed)},
+                                  {"split", "i4", offsetof(ActionRow, split)},
+                                  {"protocol", "i4", offsetof(ActionRow, protocol)},
+                                  {"ahead", "u4", offsetof(ActionRow, ahead)},
+                                  {"kind", "u1", offsetof(ActionRow, kind)},
+                                  {"step_count", "u1", offsetof(ActionRow, step_count)},
+                                  {"aimed_directions", "u1", offsetof(ActionRow, aimed_directions)},
+                                  {"extras", "u1", offsetof(ActionRow, extras)},
+                                  {"steps", "(32,)u1", offsetof(ActionRow, steps)}},
+                                 sizeof(ActionRow));
+  m.attr("LOONG_LANE") = dtype({{"seed", "u8", offsetof(LaneRow, seed)},
+                                {"level", "i4", offsetof(LaneRow, level)},
+                                {"round", "i4", offsetof(LaneRow, round)},
+                                {"dragon", "u4", offsetof(LaneRow, dragon)},
+                                {"waiting", "u1", offsetof(LaneRow, waiting)},
+                                {"team", "u1", offsetof(LaneRow, team)},
+                                {"over", "u1", offsetof(LaneRow, over)},
+                                {"fault", "u1", offsetof(LaneRow, fault)},
+                                {"winner", "i4", offsetof(LaneRow, winner)},
+                                {"reason", "i4", offsetof(LaneRow, reason)},
+                                {"dragons", "(2,)i4", offsetof(LaneRow, dragons)},
+                                {"total", "(2,)i4", offsetof(LaneRow, total)},
+                                {"queen", "(2,)i4", offsetof(LaneRow, queen)},
+                                {"longest", "(2,)i4", offsetof(LaneRow, longest)}},
+                               sizeof(LaneRow));
+  m.attr("LOONG_VIEW") = dtype({{"newest", "(32,)u8", offsetof(View, newest)},
+                                {"messages", "u4", offsetof(View, messages)},
+                                {"round", "i4", offsetof(View, round)},
+                                {"facing", "u4", offsetof(View, facing)},
+                                {"length", "i4", offsetof(View, length)},
+                                {"units", "i4", offsetof(View, units)},
+                                {"x", "i4", offsetof(View, x)},
+                                {"y", "i4", offsetof(View, y)},
+                                {"wide", "u4", offsetof(View, wide)},
+                                {"echoes", "(5,)i4", offsetof(View, echoes)},
+                                {"countdown", "(7,7)i4", offsetof(View, countdown)},
+                                {"north", "(8,7)i4", offsetof(View, north)},
+                                {"west", "(7,8)i4", offsetof(View, west)},
+                                {"id", "(7,7)u4", offsetof(View, id)},
+                                {"body", "(7,7)u1", offsetof(View, body)},
+                                {"pearl", "(7,7)u1", offsetof(View, pearl)}},
+                               sizeof(View));
+  nb::class_<Matches>(m, "LoongMatches")
+      .def(nb::init<const std::vector<OwnedLevel*>&, i64, int, bool>(), "levels"_a, "lanes"_a, nb::kw_only(),
+           "threads"_a = 1, "lean"_a = false)
+      .def_prop_ro("lanes", &Matches::lanes)
+      .def_prop_ro("lane_bytes", &Matches::lane_bytes)
+      .def_prop_ro("rows", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).rows_, self); })
+      .def_prop_ro("views", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).views_, self); })
+      .def("restart", &Matches::restart, "lanes"_a, "levels"_a, "seeds"_a)
+      .def("look", &Matches::look_around)
+      .def("act", &Matches::act, "actions"_a)
+      .def("decide", &Matches::decide, "scripts"_a, "seed"_a, "actions"_a)
+      .def("init", &Matches::init, "lane"_a)
+      .def("block", &Matches::block, "lane"_a)
+      .def("reply", &Matches::reply, "lane"_a, "text"_a)
+      .def("state", &Matches::state)
+      .def("load_state", &Matches::load_state, "state"_a);
+}
