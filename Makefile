@@ -17,8 +17,8 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 # Without compiling torch's thousands of files ahead: Python compiles those it imports, once.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 # What is compiled or decides how: after a change here the package is installed anew.
-BUILD_INPUTS := pyproject.toml constraints.txt CMakeLists.txt $(wildcard build_backend/*.py core/*.cpp core/*/*.h)
-CORE_SOURCES := $(wildcard core/*.cpp core/*/*.cpp core/*/*.h)
+BUILD_INPUTS := pyproject.toml constraints.txt CMakeLists.txt $(wildcard build_backend/*.py core/*.cpp core/*.h core/*/*.h)
+CORE_SOURCES := $(wildcard core/*.cpp core/*.h core/*/*.cpp core/*/*.cu core/*/*.h)
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,7 +59,7 @@ test-nocompiler: $(VENV)/made
 
 bench: $(VENV)/dev
 	$(PIP_INSTALL) --editable '.[bench]'
-	for script in bench/*.py; do $(BIN)/python "$$script"; done
+	for script in $(filter-out bench/gpu_%,$(wildcard bench/*.py)); do $(BIN)/python "$$script"; done
 
 $(VENV)/made:
 	@[ -n "$(PYTHON)" ] || { echo 'Sparring needs Python 3.11 or newer and found none: install one, or name it with make PYTHON=/path/to/python3.12'; exit 1; }

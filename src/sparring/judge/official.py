@@ -6,11 +6,11 @@ import functools
 import hashlib
 import importlib
 import importlib.metadata
-import os
 import platform
 from pathlib import Path
 from typing import Any
 
+from sparring.cache import cache_folder, keep
 from sparring.errors import SparringError
 
 JUDGE_VERSION = "1.2.11"
@@ -37,30 +37,15 @@ def official_engine() -> Any:
         )
     engine = judge.EngineModule.__new__(judge.EngineModule)
     engine._engine, engine._live = wasmtime.Engine(), None
-    kept = _cache_folder() / f"judge-{found[:16]}-wasmtime-{versions['wasmtime']}-{platform.machine()}.bin"
+    kept = cache_folder() / f"judge-{found[:16]}-wasmtime-{versions['wasmtime']}-{platform.machine()}.bin"
     try:
         engine._module = wasmtime.Module.deserialize(engine._engine, kept.read_bytes())
     except (OSError, wasmtime.WasmtimeError):  # not there, or written on another kind of processor
         engine._module = wasmtime.Module.from_file(engine._engine, str(judge.WASM_PATH))
-        _keep(kept, engine._module.serialize())
+        keep(kept, engine._module.serialize())
     return engine
 
 
 @functools.cache
 def engine_hash(path: str | Path) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-
-
-def _cache_folder() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(home) if home else Path.home() / ".cache") / "sparring"
-
-
-def _keep(path: Path, content: bytes) -> None:
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError:  # a cache that cannot be written costs seconds, not the run
-        part.unlink(missing_ok=True)

@@ -1,0 +1,23 @@
+"""The folder of compiled things: kernels for a GPU, the organisers' engine as machine code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def cache_folder() -> Path:
+    """Where they are kept: `sparring` in XDG_CACHE_HOME, else in the user's cache folder. It may not exist yet."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(home) if home else Path.home() / ".cache") / "sparring"
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write a file of the cache whole or not at all. One that cannot be written costs seconds, not the run."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
