@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "loong/recording.h"
 #include "loong/text.h"
 
 namespace nb = nanobind;
@@ -96,7 +97,7 @@ enum Covered : std::size_t {
 };
 static_assert(kDraw + 1 == kCoverage);
 
-// Counts what a replay would hold, and queues what the host of a match is told.
+// Records what a replay holds, and queues what the host of a match is told.
 struct Host : Silence, NoNotes {
   struct Call {
     u32 id;
@@ -109,63 +110,83 @@ struct Host : Silence, NoNotes {
   static constexpr u32 kLogs = 1, kIndicators = 2, kDrawings = 4, kUnreadable = 8, kLimits = 16, kAlways = 0;
   static constexpr u64 kMostNotes = 500000, kMostText = 16u << 20, kLongestIndicator = 512;
 
-  Host(const Level& l, u32 mask) : level(&l), debug(mask) {}
+  Host(const Level& l, u32 mask, bool record) : level(&l), debug(mask), recording(record) {}
 
   const Level* level;
   u32 debug;
-  i32 events = 0;
+  Recording recording;
   std::deque<Call> calls;
   u64 covered[kCoverage] = {};
-  u32 team = 0;  // whose reply is read
+  u32 team = 0, id = 0;  // of the dragon whose turn it is
   u64 notes[2] = {}, text[2] = {};
   bool silenced[2] = {};
   bool indicates = false;
-  u64 indicator_size = 0;
+  Span indication{};
 
-  // Beyond a limit the judge notes that once, and keeps nothing more of the team.
-  void note(u32 group, u64 size) {
-    if (group != kAlways && (debug & group) == 0) return;
-    if ((debug & kLimits) != 0) {
-      if (silenced[team]) return;
-      silenced[team] = notes[team] == kMostNotes || text[team] + size > kMostText;
-      ++notes[team];
-      text[team] += size;
+  // Is a note to be kept? Beyond a limit the judge notes that once, and keeps nothing more of the team.
+  bool keeps(u32 group, u64 size) {
+    if (group != kAlways && (debug & group) == 0) return false;
+    if ((debug & kLimits) == 0) return true;
+    if (silenced[team]) return false;
+    silenced[team] = notes[team] == kMostNotes || text[team] + size > kMostText;
+    ++notes[team];
+    text[team] += size;
+    if (silenced[team]) {
+      static constexpr char kReached[] =
+          "debug output limit reached (500000 lines or 16 MB per team), the rest of this team's is dropped";
+      recording.event(Recording::kEngineLog, {id});
+      const u8* reached = reinterpret_cast<const u8*>(kReached);
+      recording.text(Span{reached, reached + sizeof kReached - 1});
     }
-    ++events;
+    return !silenced[team];
+  }
+
+  void note(u32 group, Recording::Tag tag, Span words) {
+    if (!keeps(group, words.size())) return;
+    recording.event(tag, {id});
+    recording.text(words);
   }
 
   template <typename Write>
-  static u64 size_of(Write&& write) {
-    Out out{nullptr, 0, 0};
-    write(out);
-    return out.size;
+  void engine_note(u32 group, Write&& write) {
+    const std::vector<u8> words = written(write);
+    note(group, Recording::kEngineLog, Span{words.data(), words.data() + words.size()});
   }
 
   void unreadable(Span line) {
-    note(kUnreadable, size_of([&](Out& out) { note_unreadable(line, out); }));
+    engine_note(kUnreadable, [&](Out& out) { note_unreadable(line, out); });
   }
-  void log(Span line) { note(kLogs, line.size()); }
-  void draw(bool, const i32*) { note(kDrawings, 0); }
+  void log(Span line) { note(kLogs, Recording::kDragonLog, line); }
+  void draw(bool line, const i32* numbers) {
+    if (!keeps(kDrawings, 0)) return;
+    const i32 *end = line ? numbers + 2 : numbers, *colour = end + 2;
+    recording.event(Recording::kDebugDraw,
+                    {id, !line, numbers[0], numbers[1], end[0], end[1], colour[0], colour[1], colour[2]});
+  }
   void indicator(Span line) {
     indicates = true;
-    indicator_size = line.size();
+    indication = line;
   }
 
-  void round_starts(i32) { ++events; }
+  void round_starts(i32 round) { recording.event(Recording::kRoundStart, {round}); }
   void turn_starts(const Dragon& dragon, bool newborn) {
-    ++events;
+    recording.event(Recording::kTurnStart, {dragon.id});
     team = dragon.team;
+    id = dragon.id;
     covered[kNewbornTurn] += newborn;
     ++covered[dragon.wide ? kWideTurn : kNarrowTurn];
   }
-  void countdown(u32, i32) { ++events; }
-  void pearl(u32, bool) { ++events; }
+  void countdown(u32 tile, i32 rounds) { recording.event(Recording::kPearlCountdown, {tile, rounds}); }
+  void pearl(u32 tile, bool lies) { recording.event(Recording::kTileChange, {tile, lies}); }
   void pearl_blocked(u32) { ++covered[kBlocked]; }
-  void acts(const Dragon&, const Action&) {
-    const bool cut = (debug & kLimits) != 0 && indicator_size > kLongestIndicator;
-    if (indicates) note(kIndicators, cut ? kLongestIndicator : indicator_size);
+  void acts(const Dragon& dragon, const Action& action) {
+    if (indicates) {
+      const bool cut = (debug & kLimits) != 0 && indication.size() > kLongestIndicator;
+      if (cut) indication.end = indication.at + kLongestIndicator;
+      note(kIndicators, Recording::kDragonIndicator, indication);
+    }
     indicates = false;
-    ++events;
+    recording.action(dragon, action);
   }
   void appears(const Dragon& dragon) {
     calls.push_back(
@@ -176,32 +197,39 @@ struct Host : Silence, NoNotes {
     covered[kSprintPearl] += ate && index > 0;
     covered[kPortalStep] += portal;
   }
-  void body(const Lane&, const Dragon&) { ++events; }
+  void body(const Lane& lane, const Dragon& dragon) {
+    recording.event(Recording::kDragonUpdate,
+                    {dragon.id, dragon.facing, lane.head_tile(dragon), lane.tail_tile(dragon)});
+  }
   void cannot_pay(const Dragon&, u32 step) {
-    note(kAlways, size_of([&](Out& out) { note_cannot_pay(step, out); }));
+    engine_note(kAlways, [&](Out& out) { note_cannot_pay(step, out); });
     ++covered[kUnpayable];
   }
   void cannot_split(const Dragon& dragon, i32 segments, bool limit) {
-    note(kAlways, size_of([&](Out& out) {
-           if (limit) {
-             note_limit(level->unit_limit, out);
-           } else {
-             note_cannot_split(segments, dragon.length, out);
-           }
-         }));
+    engine_note(kAlways, [&](Out& out) {
+      if (limit) {
+        note_limit(level->unit_limit, out);
+      } else {
+        note_cannot_split(segments, dragon.length, out);
+      }
+    });
     ++covered[limit ? kSplitLimit : kSplitSize];
   }
-  void split(const Lane&, const Dragon&, const Dragon&) {
-    ++events;
+  void split(const Lane& lane, const Dragon& parent, const Dragon& child) {
+    recording.event(Recording::kDragonSplit, {parent.id, child.id, child.team, child.facing});
+    recording.body(lane, parent);
+    recording.body(lane, child);
     ++covered[kSplitDone];
   }
   void dies(const Dragon& dragon, Death why, i32 round) {
-    ++events;
+    recording.event(Recording::kDragonDeath, {dragon.id, static_cast<i64>(why)});
     ++covered[static_cast<std::size_t>(why)];
     calls.push_back(Call{dragon.id, round, letter(why), Identity{}});
   }
-  void ray(u32, const Ray& ray) {
-    ++events;
+  void ray(u32 sender, const Ray& ray) {
+    recording.event(Recording::kSonarPing,
+                    {sender, ray.direction, ray.origin, ray.end, ray.hit_id, static_cast<i64>(ray.value & 0xFFFFFFFF),
+                     static_cast<i64>(ray.value >> 32), static_cast<i64>(ray.hit)});
     ++covered[kRayHit + static_cast<std::size_t>(ray.hit)];
     covered[kPortalRay] += ray.portals > 0;
   }
@@ -210,8 +238,11 @@ struct Host : Silence, NoNotes {
 // One match as the judge's host sees it: births, deaths and questions, in the judge's order.
 class TextMatch {
  public:
-  TextMatch(const OwnedLevel& level, u64 seed, u32 debug)
-      : level_(level), layout_(Layout::of(full_room(*level_))), memory_(layout_.bytes / 8), host_(*level_, debug) {
+  TextMatch(const OwnedLevel& level, u64 seed, u32 debug, bool record)
+      : level_(level),
+        layout_(Layout::of(full_room(*level_))),
+        memory_(layout_.bytes / 8),
+        host_(*level_, debug, record) {
     Lane at = lane();
     restart(at, seed, host_);
   }
@@ -260,7 +291,15 @@ class TextMatch {
     const Standing a = standing(at, 0), b = standing(at, 1);
     const Match& match = at.match;
     return nb::make_tuple(match.round, static_cast<int>(match.winner), static_cast<int>(match.reason), a.dragons,
-                          b.dragons, a.total, b.total, host_.events, a.queen, b.queen, a.longest, b.longest);
+                          b.dragons, a.total, b.total, host_.recording.events(), a.queen, b.queen, a.longest,
+                          b.longest);
+  }
+
+  // Width and height of the map, the words of the events so far, and the bytes of their texts.
+  nb::tuple recording() const {
+    const std::vector<i32>& words = host_.recording.words();
+    const nb::bytes raw(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(i32));
+    return nb::make_tuple(level_->width, level_->height, raw, to_bytes(host_.recording.texts()));
   }
 
   nb::dict coverage() {
@@ -348,9 +387,10 @@ void bind_loong(nb::module_& m) {
   m.attr("LOONG_COVERAGE") = nb::tuple(names);
   bind_loong_batch(m);
   nb::class_<TextMatch>(m, "LoongTextMatch")
-      .def(nb::init<const OwnedLevel&, u64, u32>(), "level"_a, "seed"_a, "debug"_a = 0)
+      .def(nb::init<const OwnedLevel&, u64, u32, bool>(), "level"_a, "seed"_a, "debug"_a = 0, "record"_a = false)
       .def("next", &TextMatch::next)
       .def("reply", &TextMatch::reply, "text"_a)
       .def("views_agree", &TextMatch::views_agree)
+      .def("recording", &TextMatch::recording)
       .def("coverage", &TextMatch::coverage);
 }

@@ -162,9 +162,10 @@ class LoongMatches:
         """Go on from a state of a batch with the same levels."""
 
 class LoongTextMatch:
-    """One match as the judge's host sees it. debug: the judge's mask of notes, which decides the count of events."""
+    """One match as the judge's host sees it. debug: the judge's mask of notes, which decides the count of events.
+    record: keep what the events say, for a replay."""
 
-    def __init__(self, level: LoongLevel, seed: int, debug: int = 0) -> None: ...
+    def __init__(self, level: LoongLevel, seed: int, debug: int = 0, record: bool = False) -> None: ...
     def next(self) -> tuple[Any, ...]:
         """("spawn", id, init), ("death", id, round, letter), ("ask", id, block) or ("end", twelve numbers)."""
 
@@ -173,6 +174,10 @@ class LoongTextMatch:
 
     def views_agree(self) -> bool:
         """Whether the View of the dragon that is asked is, from the state and from its block, the same bytes."""
+
+    def recording(self) -> tuple[int, int, bytes, bytes]:
+        """Width and height of the map, the events so far in int32 words, and the texts that some of them say the size
+        of. Both are empty without `record`."""
 
     def coverage(self) -> dict[str, int]:
         """How often what was met, by LOONG_COVERAGE."""

@@ -12,10 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparring.judge.native import MatchResult, NativeEngine
+    from sparring.judge.replay_format import Replay, read_replay, write_replay
+    from sparring.judge.replays import resimulate
 
-_HOMES = {"MatchResult": "native", "NativeEngine": "native"}
+_HOMES = {
+    "MatchResult": "native",
+    "NativeEngine": "native",
+    "Replay": "replay_format",
+    "read_replay": "replay_format",
+    "resimulate": "replays",
+    "write_replay": "replay_format",
+}
 
-__all__ = ["MatchResult", "NativeEngine"]
+__all__ = ["MatchResult", "NativeEngine", "Replay", "read_replay", "resimulate", "write_replay"]
 
 
 def __getattr__(name: str) -> Any:  # loaded at first use: the doctor looks in here where the core cannot be imported

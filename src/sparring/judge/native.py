@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sparring import _core
+from sparring.judge.recording import recorded_events, until_nul
+from sparring.judge.replay_format import END_REASONS, Replay, Result, Standing, write_replay
 
 DEBUG_LOGS = 1
 DEBUG_INDICATOR = 2
@@ -43,6 +45,9 @@ class MatchResult:
 class NativeEngine:
     """Takes the place of `unswbc.engine.EngineModule`: same calls, same order, same result, same texts of errors."""
 
+    def __init__(self) -> None:
+        self._last: tuple[bytes, int, _core.LoongTextMatch, MatchResult] | None = None
+
     def run(
         self,
         map_bytes: bytes,
@@ -62,7 +67,8 @@ class NativeEngine:
 
         Raises RuntimeError with the organisers' text if the map is faulty.
         """
-        match = _core.LoongTextMatch(load_level(map_bytes), seed & (2**64 - 1), debug)
+        seed &= 2**64 - 1
+        match = _core.LoongTextMatch(load_level(map_bytes), seed, debug, record=True)
         while True:
             event = match.next()
             if event[0] == "ask":
@@ -74,7 +80,31 @@ class NativeEngine:
                 if on_death is not None:
                     on_death(event[1], event[2], event[3])
             else:
-                return to_result(event[1])
+                result = to_result(event[1])
+                self._last = (map_bytes, seed, match, result)
+                return result
+
+    def replay(self, team_a: str, team_b: str) -> bytes:
+        """The replay file of the last match that ended, byte for byte the organisers'. The names are those of the bots.
+
+        Raises RuntimeError if there was none.
+        """
+        return write_replay(self.recorded(team_a, team_b))
+
+    def recorded(self, team_a: str, team_b: str) -> Replay:
+        """What `replay` writes."""
+        if self._last is None:
+            raise RuntimeError("no match has been run")
+        map_bytes, seed, match, result = self._last
+        bot_a, bot_b = (until_nul(name.encode()).decode() for name in (team_a, team_b))
+        end = Result(
+            terminated=True,
+            end_reason=END_REASONS[result.end_reason],
+            winner=result.winner,
+            a=Standing(result.a_dragons, result.a_longest, result.a_length, result.a_queen),
+            b=Standing(result.b_dragons, result.b_longest, result.b_length, result.b_queen),
+        )
+        return Replay(until_nul(map_bytes), bot_a, bot_b, recorded_events(*match.recording()), end, seed)
 
 
 def load_level(map_bytes: bytes) -> _core.LoongLevel:
