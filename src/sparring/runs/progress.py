@@ -32,7 +32,7 @@ class Standing:
     length: float | None
     """Mean length of those matches in decisions."""
     seconds: float
-    """Seconds this session has trained."""
+    """Seconds trained since the command began."""
 
 
 class Progress:
@@ -48,7 +48,7 @@ class Progress:
         words: tuple[str, str, str] = ("agent", "match", "matches"),
     ) -> None:
         """decisions: where the run ends
-        seconds: after how long this session ends, if it does
+        seconds: after how long the command ends, if it does
         words: what the game calls an agent, a match, and several
         """
         self.console = console
