@@ -16,7 +16,6 @@ from sparring.games.api import Box, Decisions, Outcome
 OBSERVATION = 24
 """Three frames of 8, oldest first: own x, y, vx, vy, ball x, y, and own vx, vy again (the binary's fault)."""
 
-DECISION_SECONDS = 0.1
 CAP_DECISIONS = 1001
 """The decision at which the time limit of 5,000 physics steps is reported."""
 

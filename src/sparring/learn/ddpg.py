@@ -167,13 +167,14 @@ class DDPG:
         self.decisions += self.game.lanes
         ended = self._matches(outcome)
         over = self._episodes_over(outcome)
-        self._remember(rows, action, outcome, self.game.decisions(), over)
+        self._rows = self.game.decisions()
+        self._remember(rows, action, outcome, self._rows, over)
         waiting = over.clone()
         if not self.game.restarts_itself:
             waiting[outcome.ended] = True
         if waiting.any():
             self.game.restart(waiting.nonzero().view(-1))
-        self._rows = self.game.decisions()
+            self._rows = self.game.decisions()
         config = self.config
         lane_decisions = self.decisions // self.game.lanes
         if lane_decisions % config.update_every == 0 and len(self.replay) >= config.learn_from:
