@@ -1,0 +1,87 @@
+"""The command `sparring`: one function for each verb; everything they do can be done from Python."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import cast
+
+from sparring.cli.words import Switch, Verb, parsed, pick
+from sparring.errors import SparringError
+
+HELP = """Sparring trains game-playing agents by self-play.
+
+usage: sparring VERB ...
+
+  train      train a recipe, or continue its run where it stands
+  evaluate   how well a run plays, without noise
+  play       watch a rally of a run, and write it as a picture
+  runs       list runs, compare their curves, free their disk space
+  maps       check, show and generate maps of Loong
+  lockstep   compare our Loong engine with the organisers', byte for byte
+  doctor     check this machine
+
+examples:
+  sparring train tennis                        # makes ./runs/tennis; Ctrl-C saves, the same command goes on
+  sparring train tennis --minutes 4 --seed 3
+  sparring evaluate tennis
+  sparring play tennis --out rally.gif
+  sparring runs compare tennis tennis-seed-3
+
+Every verb explains itself: sparring train --help
+"""
+
+
+def doctor(*, json: Switch = False) -> int:
+    """Check this machine: each line says ok, or what is missing and how to mend it.
+
+    Args:
+        json: Print JSON.
+    """
+    from sparring.doctor import doctor as examine
+
+    return examine(json=json)
+
+
+def _room(module: str, name: str) -> Verb:
+    """A verb whose module is imported when it is called, so that no verb waits for what another needs."""
+
+    def run(given: list[str]) -> int:
+        return cast(Verb, getattr(importlib.import_module(f"sparring.cli.{module}"), name))(given)
+
+    return run
+
+
+_VERBS: dict[str, Verb] = {
+    "train": _room("runs", "train_verb"),
+    "evaluate": _room("runs", "evaluate_verb"),
+    "play": _room("runs", "play_verb"),
+    "runs": _room("runs", "runs_verb"),
+    "maps": _room("loong", "maps_verb"),
+    "lockstep": _room("loong", "lockstep_verb"),
+    "doctor": parsed(
+        "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and the mend."
+    ),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command. Returns its exit code: 0, 2 for what the person can mend, 128 + n when stopped by signal n."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"]:
+        print(f"sparring {version('sparring')}")
+        return 0
+    try:
+        return pick("sparring", given, _VERBS, HELP)
+    except SparringError as error:
+        print(f"sparring: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("sparring: stopped at once; what the last checkpoint holds is safe", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again at exit
+        return 141
