@@ -256,7 +256,7 @@ def test_an_interrupt_while_the_command_is_still_loading_is_one_line() -> None:
         "import sys\n"
         "class Interrupted:\n"
         "    def find_spec(self, name, *rest):\n"
-        "        if name == 'torch':\n"
+        "        if name == 'tyro':\n"
         "            raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupted())\n"
         "from sparring.__main__ import main\n"

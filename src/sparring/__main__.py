@@ -7,6 +7,8 @@ def main() -> int:
     """Run the command line; where a part cannot be imported, run only `doctor`, and say so for every other verb."""
     try:
         from sparring.cli import main as command
+
+        return command()
     except KeyboardInterrupt:
         print("sparring: stopped before it began", file=sys.stderr)
         return 130
@@ -19,7 +21,6 @@ def main() -> int:
             f"sparring: the installation is not whole ({error}): sparring doctor says how to mend it", file=sys.stderr
         )
         return 2
-    return command()
 
 
 if __name__ == "__main__":
