@@ -1,4 +1,4 @@
-"""Multi-step returns: what a decision earned over its next n decisions, and how the rest is discounted."""
+"""Returns: n-step transitions for a replay, and generalised advantages over lives and teams."""
 
 from __future__ import annotations
 
@@ -63,3 +63,32 @@ class NStepReturns:
     def load_state(self, state: dict[str, Tensor]) -> None:
         for name, tensor in self.state().items():
             tensor.copy_(state[name])
+
+
+def advantages(
+    value: Tensor, potential: Tensor, reward: Tensor, successor: Tensor, tick: Tensor, *, gamma: float, lam: float
+) -> Tensor:
+    """Generalised advantages (Schulman et al. 2016, equation 16) over streams that may run into each other.
+
+    Every node is a moment that has a value: a decision of a life, the start of a round for a team, or an end. Its
+    stream goes on at its successor, so a life that ends in death can go on in its team's stream. With shaping by
+    potentials (Ng et al. 1999)
+
+        delta = reward + gamma potential' - potential + gamma value' - value,    A = delta + gamma lam A',
+
+    where ' is the successor. A node without one (-1) is an end and has advantage 0: of a match, with value and
+    potential 0, or of the rollout, with the value to bootstrap from.
+
+    value, potential, reward: float32 or float64 [n]; reward: what is paid between a node and its successor
+    successor: int64 [n]; tick: int64 [n], any numbers that are greater at every node's successor than at the node
+    returns: [n], of the dtype of value
+    """
+    on = successor >= 0
+    after = successor.clamp(min=0)
+    delta = torch.where(on, reward + gamma * (potential + value)[after] - potential - value, 0.0)
+    result = torch.zeros_like(value)
+    ticks, order = tick[on].sort(descending=True, stable=True)
+    nodes = on.nonzero().view(-1)[order]
+    for group in nodes.split(ticks.unique_consecutive(return_counts=True)[1].tolist()):
+        result[group] = delta[group] + gamma * lam * result[after[group]]
+    return result
