@@ -89,6 +89,6 @@ def advantages(
     result = torch.zeros_like(value)
     ticks, order = tick[on].sort(descending=True, stable=True)
     nodes = on.nonzero().view(-1)[order]
-    for group in nodes.split(ticks.unique_consecutive(return_counts=True)[1].tolist()):
+    for group in nodes.tensor_split((ticks.diff() != 0).nonzero().view(-1).cpu() + 1):
         result[group] = delta[group] + gamma * lam * result[after[group]]
     return result
