@@ -234,6 +234,15 @@ nb::bytes reply_text(const nb::bytes& row) {
   return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
 }
 
+// What the judge told a dragon, as a row. Its init block says how the numbers of the round block are meant.
+nb::bytes view_row(const nb::bytes& init, const nb::bytes& block) {
+  Identity who;
+  View view;
+  if (!read_init(data_of(init), init.size(), who)) throw std::invalid_argument("not an init block");
+  if (!read_block(data_of(block), block.size(), who, view)) throw std::invalid_argument("not a round block");
+  return nb::bytes(reinterpret_cast<const char*>(&view), sizeof view);
+}
+
 // A NumPy dtype: [(name, format, offset)], and its size.
 struct Field {
   const char* name;
@@ -263,6 +272,7 @@ void bind_loong_batch(nb::module_& m) {
   for (const char* name : kScriptNames) scripts.append(name);
   m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
   m.def("loong_reply", &reply_text, "action"_a);
+  m.def("loong_view", &view_row, "init"_a, "block"_a);
   m.def(
       "loong_lane_bytes",
       [](const std::vector<OwnedLevel*>& levels, bool lean) { return layout_for(levels, lean).bytes; }, "levels"_a,

@@ -587,6 +587,7 @@ def test_a_batch_plays_by_rows_what_a_match_plays_by_text() -> None:
             event = next(event for event in iter(matches[lane].next, None) if event[0] == "ask")
             assert event[1] == rows["dragon"][lane] and event[2] == batch.block(lane)
             assert f"DIR {'NESW'[views['facing'][lane]]}\nLENGTH {views['length'][lane]}\n".encode() in event[2]
+            assert _core.loong_view(batch.init(lane), event[2]) == batch.views[lane].tobytes()
             matches[lane].reply(as_text(actions[lane]))
             turns += 1
         batch.act(as_rows(actions))
@@ -596,6 +597,15 @@ def test_a_batch_plays_by_rows_what_a_match_plays_by_text() -> None:
         numbers = [*row["dragons"], *row["total"], *row["queen"], *row["longest"]]
         assert [*end[3:7], *end[8:]] == numbers and row["fault"] == 0
     assert turns > 1000
+
+
+def test_what_is_no_block_of_the_judge_is_no_view() -> None:
+    batch = _core.LoongMatches(pool(1), 1)
+    init, block = batch.init(0), batch.block(0)
+    with pytest.raises(ValueError, match="not an init block"):
+        _core.loong_view(block, block)
+    with pytest.raises(ValueError, match="not a round block"):
+        _core.loong_view(init, block.replace(b"ROUND", b"RUOND"))
 
 
 def test_lanes_do_not_depend_on_threads_neighbours_or_what_they_played_before() -> None:

@@ -100,6 +100,9 @@ def loong_level(map: bytes) -> LoongLevel | bytes:
 def loong_reply(action: bytes) -> bytes:
     """A row of LOONG_ACTION as a reply to the judge. Raises ValueError if it is no action."""
 
+def loong_view(init: bytes, block: bytes) -> bytes:
+    """A round block as a row of LOONG_VIEW, for the dragon of this init block. Raises ValueError if one is no block."""
+
 def loong_lane_bytes(levels: list[LoongLevel], lean: bool) -> int:
     """Bytes of a lane that can play all of these levels."""
 
