@@ -8,7 +8,6 @@ matches as if each were drawn by itself. Maps are generated ones, or those of a 
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import tyro
 
 from sparring import _core
 from sparring.judge.native import load_level
+from sparring.judge.statistics import wilson
 from sparring.levels.generator import generate_map
 from sparring.levels.maps import write_map
 
@@ -42,13 +42,6 @@ def play(levels: list[_core.LoongLevel], pair: tuple[int, int], matches: int) ->
         raise SystemExit(f"lane {np.flatnonzero(rows['fault'])[0]} has a fault")
     won = rows["winner"] == np.where(first_is_b, 2, 1)
     return float(won.sum() + 0.5 * (rows["winner"] == 0).sum()), turns / matches
-
-
-def wilson(points: float, matches: int, z: float = 1.96) -> tuple[float, float]:
-    share = points / matches
-    middle = (share + z * z / (2 * matches)) / (1 + z * z / matches)
-    half = z / (1 + z * z / matches) * math.sqrt(share * (1 - share) / matches + z * z / (4 * matches * matches))
-    return middle - half, middle + half
 
 
 def main(matches: int = 200, maps: Path | None = None) -> None:
