@@ -234,13 +234,33 @@ nb::bytes reply_text(const nb::bytes& row) {
   return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
 }
 
-// What the judge told a dragon, as a row. Its init block says how the numbers of the round block are meant.
-nb::bytes view_row(const nb::bytes& init, const nb::bytes& block) {
+// What the judge told a dragon. Its init block says how the numbers of the round block are meant.
+struct Told {
   Identity who;
   View view;
-  if (!read_init(data_of(init), init.size(), who)) throw std::invalid_argument("not an init block");
-  if (!read_block(data_of(block), block.size(), who, view)) throw std::invalid_argument("not a round block");
-  return nb::bytes(reinterpret_cast<const char*>(&view), sizeof view);
+
+  Told(const nb::bytes& init, const nb::bytes& block) {
+    if (!read_init(data_of(init), init.size(), who)) throw std::invalid_argument("not an init block");
+    if (!read_block(data_of(block), block.size(), who, view)) throw std::invalid_argument("not a round block");
+  }
+};
+
+// The same as a row.
+nb::bytes view_row(const nb::bytes& init, const nb::bytes& block) {
+  const Told told(init, block);
+  return nb::bytes(reinterpret_cast<const char*>(&told.view), sizeof told.view);
+}
+
+// What a scripted player replies: what it does in a lane of the same match.
+nb::bytes scripted_reply(u32 script, const nb::bytes& init, const nb::bytes& block, u64 seed, u64 match_seed) {
+  if (script >= kScripts) {
+    throw std::invalid_argument("there are only " + std::to_string(kScripts) + " scripted players");
+  }
+  const Told told(init, block);
+  Draws draws = Draws::of(seed, match_seed, told.who.id, told.view.round);
+  ActionRow action;
+  decide(static_cast<Script>(script), told.who, told.view, draws, action);
+  return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
 }
 
 // A NumPy dtype: [(name, format, offset)], and its size.
@@ -273,6 +293,7 @@ void bind_loong_batch(nb::module_& m) {
   m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
   m.def("loong_reply", &reply_text, "action"_a);
   m.def("loong_view", &view_row, "init"_a, "block"_a);
+  m.def("loong_decide", &scripted_reply, "script"_a, "init"_a, "block"_a, "seed"_a, "match_seed"_a);
   m.def(
       "loong_lane_bytes",
       [](const std::vector<OwnedLevel*>& levels, bool lean) { return layout_for(levels, lean).bytes; }, "levels"_a,

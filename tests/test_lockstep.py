@@ -191,7 +191,7 @@ class Another:
 def test_a_difference_is_found_and_can_be_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "only.map"
     path.write_bytes(random_map(random.Random(3)))
-    monkeypatch.setattr(room, "_official_here", lambda: Another(lambda reply: reply.replace(b"MOVE E", b"MOVE W")))
+    monkeypatch.setattr(room, "official_engine", lambda: Another(lambda reply: reply.replace(b"MOVE E", b"MOVE W")))
     with pytest.raises(Difference, match=r"only\.map, seed \d+: the engines differ after \d+ replies") as difference:
         lockstep([path], 3, folder=tmp_path)
     (file,) = tmp_path.glob("difference-*.json")
@@ -277,6 +277,7 @@ def test_a_wrong_call_says_what_is_wrong(change: dict[str, Any], text: str) -> N
 
 
 def test_another_version_of_the_judge_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge._loaded.cache_clear()
     monkeypatch.setattr(judge, "engine_hash", lambda _path: "0" * 64)
     with pytest.raises(SparringError, match=r"has engine 000000000000, and the rules here are those of 1\.2\.11"):
         judge.official_engine()
@@ -287,6 +288,7 @@ def test_the_compiled_engine_is_kept_and_a_spoilt_copy_is_replaced(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for content in (None, b"spoilt"):
+        judge._loaded.cache_clear()
         if content is not None:
             next(tmp_path.glob("sparring/*.bin")).write_bytes(content)
         judge.official_engine()

@@ -103,6 +103,13 @@ def loong_reply(action: bytes) -> bytes:
 def loong_view(init: bytes, block: bytes) -> bytes:
     """A round block as a row of LOONG_VIEW, for the dragon of this init block. Raises ValueError if one is no block."""
 
+def loong_decide(script: int, init: bytes, block: bytes, seed: int, match_seed: int) -> bytes:
+    """What a scripted player, by its place in LOONG_SCRIPTS, replies to a dragon's init block and round block.
+
+    The same as `LoongMatches.decide` with this `seed` does in a lane whose match has the seed `match_seed`. Raises
+    ValueError for another number, or a block that is none.
+    """
+
 def loong_lane_bytes(levels: list[LoongLevel], lean: bool) -> int:
     """Bytes of a lane that can play all of these levels."""
 

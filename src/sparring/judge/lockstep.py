@@ -6,7 +6,6 @@ same with the same bytes, and both get the same reply. The first difference ends
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import multiprocessing
 import sys
@@ -15,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,7 @@ from typing import Any
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.judge.native import DEBUG_ALL, DEBUG_LIMITS, load_level
-from sparring.judge.official import official_engine
+from sparring.judge.official import official_engine, release
 from sparring.judge.players import POLICIES, Player, Policy
 
 Event = tuple[Any, ...]
@@ -90,7 +88,7 @@ def compare(
     Raises Difference at the first byte that is not the same, RuntimeError if both refuse the map with one text.
     """
     replies: list[tuple[int, bytes]] = []
-    official = official or _official_here()
+    official = official or official_engine()
     refusal = ""
     try:
         match = _core.LoongTextMatch(load_level(map_bytes), seed, debug)
@@ -125,9 +123,7 @@ def compare(
             raise Difference(("refuses", str(error)), ("refuses", refusal), replies) from error
         raise
     finally:
-        if official._live is not None:  # a finished match keeps megabytes that nothing else gives back
-            official._live[0].close()
-            official._live = None
+        release(official)
     winner = {None: 0, "A": 1, "B": 2}[result.winner]
     expect("end", (result.rounds, winner, *list(vars(result).values())[2:]))
     return Compared(turns=len(replies), rounds=result.rounds + 1, coverage=match.coverage())
@@ -309,12 +305,6 @@ class _Journal:
         line |= {"coverage": {name: count for name, count in compared.coverage.items() if count}}
         with self.path.open("a") as file:
             file.write(dumps(line) + "\n")
-
-
-@cache
-def _official_here() -> Any:
-    atexit.register(_official_here.cache_clear)  # wasmtime complains of what it must free later than that
-    return official_engine()
 
 
 def _brief(event: Event) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import importlib
@@ -19,31 +20,57 @@ JUDGE_ENGINE_SHA256 = "26e68680e45eb0f221db702aead9eefde776c2ad2ba066f4ddf8c1250
 
 
 def official_engine() -> Any:
-    """An `unswbc.engine.EngineModule`. Raises SparringError if the toolkit is missing or of another version.
+    """An `unswbc.engine.EngineModule` of one's own: for one match at a time. Raises SparringError if the toolkit is
+    missing or of another version.
 
     Compiling the engine takes seconds in every process; the machine code is kept in the cache folder and loaded from
-    there, under the hash of the engine and the version of the compiler.
+    there, once a process, under the hash of the engine and the version of the compiler.
     """
+    engine = toolkit("engine").EngineModule.__new__(toolkit("engine").EngineModule)
+    engine._engine, engine._module = _loaded()
+    engine._live = None
+    return engine
+
+
+def release(engine: Any) -> None:
+    """Give back what an engine keeps of its last match for `replay`: megabytes that nothing else gives back."""
+    if engine._live is not None:
+        engine._live[0].close()
+        engine._live = None
+
+
+def toolkit(part: str) -> Any:
+    """A module of the toolkit, such as `engine`. Raises SparringError if the toolkit is missing."""
     try:
-        judge, wasmtime = importlib.import_module("unswbc.engine"), importlib.import_module("wasmtime")
-        versions = {name: importlib.metadata.version(name) for name in ("unswbc", "wasmtime")}
+        return importlib.import_module(f"unswbc.{part}")
     except ImportError as error:
         raise SparringError(f"the judge toolkit is missing ({error}): pip install 'sparring[loong]'") from error
+
+
+def native_path(name: str) -> Path:
+    """Where wasmtime's machine code of something is kept: another version or another processor has another place."""
+    return cache_folder() / f"{name}-wasmtime-{importlib.metadata.version('wasmtime')}-{platform.machine()}.bin"
+
+
+@functools.cache
+def _loaded() -> tuple[Any, Any]:
+    """wasmtime's engine, and the organisers' engine as a module of it."""
+    judge, wasmtime = toolkit("engine"), importlib.import_module("wasmtime")
     found = engine_hash(judge.WASM_PATH)
     if found != JUDGE_ENGINE_SHA256:
         raise SparringError(
-            f"unswbc {versions['unswbc']} has engine {found[:12]}, and the rules here are those of {JUDGE_VERSION}, "
-            f"engine {JUDGE_ENGINE_SHA256[:12]}: pip install 'unswbc=={JUDGE_VERSION}'"
+            f"unswbc {importlib.metadata.version('unswbc')} has engine {found[:12]}, and the rules here are those of "
+            f"{JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}: pip install 'unswbc=={JUDGE_VERSION}'"
         )
-    engine = judge.EngineModule.__new__(judge.EngineModule)
-    engine._engine, engine._live = wasmtime.Engine(), None
-    kept = cache_folder() / f"judge-{found[:16]}-wasmtime-{versions['wasmtime']}-{platform.machine()}.bin"
+    engine = wasmtime.Engine()
+    kept = native_path(f"judge-{found[:16]}")
     try:
-        engine._module = wasmtime.Module.deserialize(engine._engine, kept.read_bytes())
+        module = wasmtime.Module.deserialize(engine, kept.read_bytes())
     except (OSError, wasmtime.WasmtimeError):  # not there, or written on another kind of processor
-        engine._module = wasmtime.Module.from_file(engine._engine, str(judge.WASM_PATH))
-        keep(kept, engine._module.serialize())
-    return engine
+        module = wasmtime.Module.from_file(engine, str(judge.WASM_PATH))
+        keep(kept, module.serialize())
+    atexit.register(_loaded.cache_clear)  # wasmtime complains of what it must free later than that
+    return engine, module
 
 
 @functools.cache

@@ -1,0 +1,70 @@
+"""Who can play a match, and what tells two of them apart: a hash of what really plays."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from sparring import _core
+from sparring.errors import SparringError
+from sparring.judge.build import build_bot, keep_wasm, program
+from sparring.judge.official import toolkit
+
+STARTER = "starter"
+"""The bot that the toolkit gives to every newcomer."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One that plays. Two with the same hash play the same.
+
+    name: of the folder or file, or what it was called by
+    kind: "wasm", a bot in the judge's sandbox; "scripted", a player of the core
+    hash: SHA-256 of the bot's WebAssembly, or of the core's source and the name
+    path: the WebAssembly, a file in the cache folder that never changes; None for a scripted player
+    """
+
+    name: str
+    kind: Literal["wasm", "scripted"]
+    hash: str
+    path: Path | None = None
+
+
+def load_entrant(spec: str | Path) -> Entrant:
+    """Who is meant by a bot folder, a .zip, a .wasm, the name of a scripted player, or "starter".
+
+    A path that exists goes before a name; `./starter` is always a path. Builds and compiles the bot if it must be: the
+    first match then starts at once in every process. Raises SparringError, in one line, for all that cannot play.
+    """
+    path = Path(spec)
+    if path.exists() or str(spec) not in (*_core.LOONG_SCRIPTS, STARTER):
+        return _bot(path) if path.exists() else _run(str(spec))
+    if spec == STARTER:
+        return _bot(Path(toolkit("init").TEMPLATES) / "cpp", name=STARTER)
+    name = str(spec)
+    return Entrant(name, "scripted", hashlib.sha256(f"{_core.source_hash} {name}".encode()).hexdigest())
+
+
+def _bot(path: Path, name: str = "") -> Entrant:
+    wasm = keep_wasm(path) if path.is_file() and path.suffix == ".wasm" else None
+    if wasm is None:
+        if path.is_file() and path.suffix != ".zip":
+            raise SparringError(f"{path} is no player: give a bot's folder, a .zip of it, or a .wasm")
+        wasm = build_bot(path)
+    try:
+        program(wasm)
+    except SparringError as error:
+        raise SparringError(f"{path} cannot play: {error}") from error
+    called = name or (path.stem if path.is_file() else path.resolve().name)
+    return Entrant(called, "wasm", hashlib.sha256(wasm.read_bytes()).hexdigest(), wasm)
+
+
+def _run(spec: str) -> Entrant:
+    """The one place where the name or the folder of a run will be looked up; none can play yet."""
+    names = (*_core.LOONG_SCRIPTS, STARTER)
+    near = difflib.get_close_matches(spec, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"give a bot's folder, .zip or .wasm, or one of {', '.join(names)}"
+    raise SparringError(f"no player {spec}: there is no such file, and {hint}")
