@@ -5,12 +5,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tennis test lint test-core test-python test-nocompiler bench clean
+.PHONY: help demo demo-tennis test lint test-core test-races test-python test-nocompiler bench clean
 
 VENV := .venv
 BIN := $(VENV)/bin
-# Sanitizers of the core tests; `make test-core SANITIZE=thread` looks for races.
+# Sanitizers of the core tests.
 SANITIZE ?= address,undefined
+CONFIGURE_CORE_TESTS = $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	-DSPARRING_CORE_TESTS=ON -DSPARRING_WERROR=ON --log-level=WARNING
 # The name of a Python that is new enough; empty if there is none.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; done)
@@ -35,7 +37,7 @@ demo-tennis: $(VENV)/ready
 	@echo '  $(BIN)/sparring runs compare demo-tennis tennis-seed-1'
 	@echo '  $(BIN)/sparring train --help                      # every setting, explained'
 
-test: lint test-core test-python
+test: lint test-core test-races test-python
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -45,10 +47,15 @@ lint: $(VENV)/dev
 
 test-core: $(VENV)/dev
 	@$(BIN)/python build_backend/sparring_build.py | grep '^C++' || { echo 'The core tests need g++ or clang++ with its sanitizers: on Debian and Ubuntu, apt-get install g++'; exit 1; }
-	$(BIN)/cmake -S . -B build/core-tests -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
-		-DSPARRING_CORE_TESTS=ON -DSPARRING_WERROR=ON -DSPARRING_SANITIZE=$(SANITIZE) --log-level=WARNING
+	$(CONFIGURE_CORE_TESTS) -B build/core-tests -DSPARRING_SANITIZE=$(SANITIZE)
 	$(BIN)/cmake --build build/core-tests -- --quiet
 	$(BIN)/ctest --test-dir build/core-tests --output-on-failure --no-tests=error
+
+# ThreadSanitizer on the one test that has several threads.
+test-races: $(VENV)/dev
+	$(CONFIGURE_CORE_TESTS) -B build/core-races -DSPARRING_SANITIZE=thread
+	$(BIN)/cmake --build build/core-races --target test_lanes -- --quiet
+	build/core-races/test_lanes
 
 test-python: $(VENV)/dev
 	$(BIN)/python -m pytest --numprocesses 2

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,11 +17,13 @@
 #include "bind_loong.h"
 #include "common/lanes.h"
 #include "loong/batch.h"
+#include "loong/damage.h"
 #include "loong/text.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace sparring::loong;
+using sparring::OneAtATime;
 
 namespace {
 
@@ -30,9 +33,16 @@ using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using MutableRows = nb::ndarray<u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+void check_levels(const std::vector<OwnedLevel*>& levels) {
+  if (levels.empty()) throw std::invalid_argument("levels must not be empty");
+  for (const OwnedLevel* level : levels) {
+    if (level == nullptr) throw std::invalid_argument("levels must not be None");
+  }
+}
+
 // The layout of lanes that can play all of these levels.
 Layout layout_for(const std::vector<OwnedLevel*>& levels, bool lean) {
-  if (levels.empty()) throw std::invalid_argument("levels must not be empty");
+  check_levels(levels);
   Room room{};
   for (const OwnedLevel* level : levels) room = room.joined(lean ? lean_room(**level) : full_room(**level));
   return Layout::of(room);
@@ -42,8 +52,7 @@ class Matches {
  public:
   Matches(const std::vector<OwnedLevel*>& levels, i64 lanes, int threads, bool lean)
       : layout_(layout_for(levels, lean)), pool_(threads) {
-    if (lanes < 1) throw std::invalid_argument("lanes must be 1 or more");
-    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
+    if (lanes < 1 || lanes > kMostLanes) throw std::invalid_argument("lanes must be 1 to 16777216");
     for (const OwnedLevel* level : levels) levels_.push_back(*level);
     for (const OwnedLevel& level : levels_) played_.push_back(&*level);
     const auto n = static_cast<std::size_t>(lanes);
@@ -62,13 +71,18 @@ class Matches {
     const std::size_t n = lanes.shape(0);
     if (levels.shape(0) != n || seeds.shape(0) != n)
       throw std::invalid_argument("lanes, levels and seeds must have the same length");
+    const OneAtATime alone(inside_);
+    std::vector<bool> named(rows_.size());
     for (std::size_t i = 0; i < n; ++i) {
       if (lanes.data()[i] < 0 || lanes.data()[i] >= this->lanes()) throw std::out_of_range("lane out of range");
+      std::vector<bool>::reference here = named[static_cast<std::size_t>(lanes.data()[i])];
+      if (here) throw std::invalid_argument("lane " + std::to_string(lanes.data()[i]) + " is named twice");
+      here = true;
       if (levels.data()[i] < 0 || levels.data()[i] >= static_cast<i64>(levels_.size()))
         throw std::out_of_range("level out of range");
     }
     const nb::gil_scoped_release release;
-    pool_.run(static_cast<long>(n), [&](long first, long last) {
+    pool_.run(static_cast<long>(n), kRestartNanoseconds, [&](long first, long last) {
       for (long i = first; i < last; ++i) {
         start(batch_, static_cast<u64>(lanes.data()[i]), static_cast<i32>(levels.data()[i]), seeds.data()[i]);
       }
@@ -76,25 +90,27 @@ class Matches {
   }
 
   void act(const Rows& actions) {
+    check_actions(actions);
     const ActionRow* rows = reinterpret_cast<const ActionRow*>(actions.data());
-    check_actions(actions.shape(0), actions.shape(1));
+    const OneAtATime alone(inside_);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].waiting && !rows[i].valid())
         throw std::invalid_argument("lane " + std::to_string(i) + ": not an action");
     }
     const nb::gil_scoped_release release;
-    run([&](u64 i) { sparring::loong::act(batch_, i, rows[i]); });
+    run(kActNanoseconds, [&](u64 i) { sparring::loong::act(batch_, i, rows[i]); });
   }
 
   // Fills the views of the lanes that wait.
   void look_around() {
+    const OneAtATime alone(inside_);
     const nb::gil_scoped_release release;
-    run([&](u64 i) { look_in(batch_, i); });
+    run(kLookNanoseconds, [&](u64 i) { look_in(batch_, i); });
   }
 
   // Fills the actions of the lanes that wait with what scripted players do.
   void decide(const Rows& scripts, u64 seed, const MutableRows& actions) {
-    check_actions(actions.shape(0), actions.shape(1));
+    check_actions(actions);
     if (scripts.shape(0) != rows_.size() || scripts.shape(1) != 2) {
       throw std::invalid_argument("scripts must be [lanes, 2]: the players of teams A and B");
     }
@@ -103,23 +119,27 @@ class Matches {
         throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
                                     " scripted players");
     }
+    const OneAtATime alone(inside_);
     const Script* players = reinterpret_cast<const Script*>(scripts.data());
     ActionRow* rows = reinterpret_cast<ActionRow*>(actions.data());
     const nb::gil_scoped_release release;
-    run([&](u64 i) { decide_in(batch_, i, players + 2 * i, seed, rows[i]); });
+    run(kDecideNanoseconds, [&](u64 i) { decide_in(batch_, i, players + 2 * i, seed, rows[i]); });
   }
 
   nb::object init(i64 index) {
+    const OneAtATime alone(inside_);
     const Lane at = waiting(index);
     return to_bytes(written([&](Out& out) { write_init(identity_of(at, at.dragons[at.match.acting]), out); }));
   }
 
   nb::object block(i64 index) {
+    const OneAtATime alone(inside_);
     const Lane at = waiting(index);
     return to_bytes(written([&](Out& out) { write_block(at, at.match.acting, out); }));
   }
 
   void reply(i64 index, const nb::bytes& text) {
+    const OneAtATime alone(inside_);
     Lane at = waiting(index);
     NoNotes unheard;
     Silence silence;
@@ -130,6 +150,7 @@ class Matches {
 
   // The lanes as bytes; what lies in a lane's room without being part of its match is 0.
   nb::object state() {
+    const OneAtATime alone(inside_);
     const std::size_t n = rows_.size(), size = sizeof(u64) + layout_.bytes;
     auto* bytes = new std::vector<u8>(n * size);
     for (std::size_t i = 0; i < n; ++i) {
@@ -146,36 +167,57 @@ class Matches {
     if (state.shape(0) != rows_.size() || state.shape(1) != size) {
       throw std::invalid_argument("state must be [lanes, lane_bytes + 8] of the same core and levels");
     }
+    const OneAtATime alone(inside_);
+    std::vector<u64> copy(layout_.bytes /
+                          sizeof(u64));  // aligned, and nothing is changed until all lanes are found sound
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      u64 level = 0;
-      std::memcpy(&level, state.data() + i * size, sizeof level);
-      if (level >= levels_.size()) throw std::invalid_argument("state names a level that is not here");
+      const u64 level = level_in(state, i);
+      const std::string lane = "state of lane " + std::to_string(i);
+      if (level >= levels_.size()) throw std::invalid_argument(lane + ": it names a level that is not here");
+      std::memcpy(copy.data(), state.data() + i * size + sizeof level, layout_.bytes);
+      const char* found = damage(Lane::at(copy.data(), layout_, *played_[level]));
+      if (found != nullptr) throw std::invalid_argument(lane + " is damaged: " + found);
     }
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      u64 level = 0;
-      std::memcpy(&level, state.data() + i * size, sizeof level);
-      std::memcpy(batch_.lane_memory(i), state.data() + i * size + sizeof level, layout_.bytes);
-      rows_[i].level = static_cast<i32>(level);
+      std::memcpy(batch_.lane_memory(i), state.data() + i * size + sizeof(u64), layout_.bytes);
+      rows_[i].level = static_cast<i32>(level_in(state, i));
       go_on(batch_, i);
     }
   }
 
   template <typename T>
-  static nb::object view(std::vector<T>& rows, nb::handle owner) {
-    return nb::cast(nb::ndarray<nb::numpy, u8>(reinterpret_cast<u8*>(rows.data()), {rows.size(), sizeof(T)}, owner));
+  static nb::object view(const std::vector<T>& rows, nb::handle owner) {
+    const u8* bytes = reinterpret_cast<const u8*>(rows.data());
+    return nb::cast(nb::ndarray<nb::numpy, const u8>(bytes, {rows.size(), sizeof(T)}, owner));
   }
 
   std::vector<LaneRow> rows_;
   std::vector<View> views_;
 
  private:
+  // About what one lane of 32x32 takes, for LanePool: processor time in a batch of 2,048, the simplest scripted player.
+  static constexpr long kActNanoseconds = 130, kLookNanoseconds = 450, kDecideNanoseconds = 160,
+                        kRestartNanoseconds = 5000;
+
+  static constexpr i64 kMostLanes = 1 << 24;
+
   struct alignas(64) CacheLine {
     u8 bytes[64];
   };
 
-  void check_actions(std::size_t rows, std::size_t bytes) const {
-    if (rows != rows_.size() || bytes != sizeof(ActionRow)) {
+  static u64 level_in(const Rows& state, std::size_t lane) {
+    u64 level = 0;
+    std::memcpy(&level, state.data() + lane * state.shape(1), sizeof level);
+    return level;
+  }
+
+  template <typename Array>
+  void check_actions(const Array& actions) const {
+    if (actions.shape(0) != rows_.size() || actions.shape(1) != sizeof(ActionRow)) {
       throw std::invalid_argument("actions must be one row of LOONG_ACTION for each lane");
+    }
+    if (reinterpret_cast<std::uintptr_t>(actions.data()) % alignof(ActionRow) != 0) {
+      throw std::invalid_argument("actions must start at a multiple of 8 bytes: copy the array");
     }
   }
 
@@ -186,8 +228,8 @@ class Matches {
   }
 
   template <typename Body>
-  void run(Body&& body) {
-    pool_.run(static_cast<long>(rows_.size()), [&](long first, long last) {
+  void run(long nanoseconds, Body&& body) {
+    pool_.run(static_cast<long>(rows_.size()), nanoseconds, [&](long first, long last) {
       for (long i = first; i < last; ++i) body(static_cast<std::size_t>(i));
     });
   }
@@ -198,10 +240,12 @@ class Matches {
   std::vector<CacheLine> memory_;
   Batch batch_;
   sparring::LanePool pool_;
+  std::atomic<bool> inside_{false};
 };
 
 // What a GPU holds of levels: all of them, one after another, and where each begins.
 std::pair<nb::bytes, std::vector<u64>> level_pool(const std::vector<OwnedLevel*>& levels) {
+  check_levels(levels);
   std::vector<u8> bytes;
   std::vector<u64> begins;
   for (const OwnedLevel* level : levels) {
@@ -349,13 +393,13 @@ void bind_loong_batch(nb::module_& m) {
       .def_prop_ro("lane_bytes", &Matches::lane_bytes)
       .def_prop_ro("rows", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).rows_, self); })
       .def_prop_ro("views", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).views_, self); })
-      .def("restart", &Matches::restart, "lanes"_a, "levels"_a, "seeds"_a)
+      .def("restart", &Matches::restart, "lanes"_a.noconvert(), "levels"_a.noconvert(), "seeds"_a.noconvert())
       .def("look", &Matches::look_around)
-      .def("act", &Matches::act, "actions"_a)
-      .def("decide", &Matches::decide, "scripts"_a, "seed"_a, "actions"_a)
+      .def("act", &Matches::act, "actions"_a.noconvert())
+      .def("decide", &Matches::decide, "scripts"_a.noconvert(), "seed"_a, "actions"_a.noconvert())
       .def("init", &Matches::init, "lane"_a)
       .def("block", &Matches::block, "lane"_a)
       .def("reply", &Matches::reply, "lane"_a, "text"_a)
       .def("state", &Matches::state)
-      .def("load_state", &Matches::load_state, "state"_a);
+      .def("load_state", &Matches::load_state, "state"_a.noconvert());
 }

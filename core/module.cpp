@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <atomic>
 #include <cstring>
 #include <stdexcept>
 #include <type_traits>
@@ -39,8 +40,7 @@ class TennisCourts {
  public:
   TennisCourts(i64 lanes, bool true_velocity, int threads)
       : lanes_(lanes), true_velocity_(true_velocity), pool_(threads) {
-    if (lanes < 1) throw std::invalid_argument("lanes must be 1 or more");
-    if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
+    if (lanes < 1 || lanes > kMostLanes) throw std::invalid_argument("lanes must be 1 to 16777216");
     const auto n = static_cast<std::size_t>(lanes);
     courts_.resize(n);
     observations_.resize(n * 2 * tennis::kObservation);
@@ -58,6 +58,7 @@ class TennisCourts {
   }
 
   void seed(const Lanes& lanes, const Seeds& seeds) {
+    const sparring::OneAtATime alone(inside_);
     if (lanes.shape(0) != seeds.shape(0)) throw std::invalid_argument("lanes and seeds must have the same length");
     check(lanes);
     for (std::size_t i = 0; i < lanes.shape(0); ++i) {
@@ -67,6 +68,7 @@ class TennisCourts {
   }
 
   void reset(const Lanes& lanes) {
+    const sparring::OneAtATime alone(inside_);
     check(lanes);
     for (std::size_t i = 0; i < lanes.shape(0); ++i) {
       const i64 lane = lanes.data()[i];
@@ -76,9 +78,10 @@ class TennisCourts {
 
   void step(const Actions& actions) {
     if (static_cast<i64>(actions.shape(0)) != lanes_) throw std::invalid_argument("actions must be [lanes, 2, 2]");
+    const sparring::OneAtATime alone(inside_);
     const float* action = actions.data();
     const nb::gil_scoped_release release;
-    pool_.run(lanes_, [&](long first, long last) {
+    pool_.run(lanes_, kNanoseconds, [&](long first, long last) {
       for (i64 lane = first; lane < last; ++lane) {
         float* trace = trace_.data() + lane * 6 * tennis::kStepsPerDecision;
         write(lane, tennis::decide(court(lane), action + lane * 4, true_velocity_, trace));
@@ -93,6 +96,7 @@ class TennisCourts {
   }
 
   void load_state(const Bytes& state) {
+    const sparring::OneAtATime alone(inside_);
     if (static_cast<i64>(state.shape(0)) != lanes_ || state.shape(1) != sizeof(tennis::Court)) {
       throw std::invalid_argument("state must be [lanes, lane_bytes] of the same core");
     }
@@ -109,6 +113,7 @@ class TennisCourts {
   i64 lanes_;
   bool true_velocity_;
   sparring::LanePool pool_;
+  std::atomic<bool> inside_{false};
   std::vector<tennis::Court> courts_;
   std::vector<float> observations_, last_observations_, rewards_, scores_, bodies_, trace_;
   std::vector<sparring::i32> lengths_;
@@ -116,6 +121,9 @@ class TennisCourts {
 
  private:
   static_assert(std::is_trivially_copyable_v<tennis::Court>, "checkpoints copy courts as bytes");
+
+  static constexpr i64 kMostLanes = 1 << 24;
+  static constexpr long kNanoseconds = 200;  // of a decision in one court
 
   tennis::Court& court(i64 lane) { return courts_[static_cast<std::size_t>(lane)]; }
 

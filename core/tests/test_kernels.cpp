@@ -1,10 +1,10 @@
 // The CUDA kernels, compiled for the CPU and run thread by thread: they do in their lanes what the per-lane functions
 // do.
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 #include <vector>
+
+#include "check.h"
+#include "sketch.h"
 
 struct Coordinates {
   unsigned x;
@@ -16,42 +16,12 @@ static Coordinates blockIdx, blockDim{8}, threadIdx;
 
 namespace {
 
-int failures = 0;
-
-#define CHECK(condition)                                          \
-  do {                                                            \
-    if (!(condition)) {                                           \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                 \
-    }                                                             \
-  } while (false)
-
 // As a GPU would: whole blocks, so that the last one has threads without a lane.
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), u64 threads, Arguments... arguments) {
   for (blockIdx.x = 0; blockIdx.x * blockDim.x < threads; ++blockIdx.x) {
     for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) kernel(arguments...);
   }
-}
-
-std::vector<u64> level_of(const std::string& map) {
-  const u8* file = reinterpret_cast<const u8*>(map.data());
-  const MapNeeds needs = map_needs(file, map.size());
-  std::vector<u64> memory(needs.level_bytes / 8 + 8), scratch(needs.scratch_bytes / 8 + 8);
-  Out out{nullptr, 0, 0};
-  if (read_map(file, map.size(), memory.data(), scratch.data(), out) == nullptr) std::exit(1);
-  return memory;
-}
-
-std::string meadow(int side) {
-  std::string tiles;
-  for (int y = 0; y < side; ++y) {
-    for (int x = 0; x < side; ++x) tiles += "TILE " + std::to_string(x) + " " + std::to_string(y) + " 1 30\n";
-  }
-  const std::string size = std::to_string(side);
-  return "MAP " + size + " " + size + "\nTILE_COUNT " + std::to_string(side * side) +
-         "\nEDGE_COUNT 1\nDRAGON_COUNT 2\n" + tiles +
-         "EDGE 3 1 0\nDRAGON 0 4 1 1 1 2 1 3 1 4\nDRAGON 1 4 5 1 5 2 5 3 5 4\n";
 }
 
 constexpr u64 kLanes = 19;
@@ -69,7 +39,7 @@ struct Arrays {
 };
 
 void kernels_do_what_the_functions_of_lanes_do() {
-  const std::vector<u64> small = level_of(meadow(8)), big = level_of(meadow(11));
+  const std::vector<u64> small = meadow(9).level(), big = meadow(11).level();
   const Level* levels[] = {reinterpret_cast<const Level*>(small.data()), reinterpret_cast<const Level*>(big.data())};
   const Layout layout = Layout::of(full_room(*levels[1]));
   Arrays by_kernel(layout, levels), by_lane(layout, levels);
@@ -112,6 +82,5 @@ void kernels_do_what_the_functions_of_lanes_do() {
 
 int main() {
   kernels_do_what_the_functions_of_lanes_do();
-  if (failures == 0) std::printf("kernels: all checks passed\n");
-  return failures == 0 ? 0 : 1;
+  return verdict("kernels");
 }

@@ -1,13 +1,12 @@
-// The court, its random numbers and the thread pool under the sanitizers: courts at extremes, long random play, known
+// The court and its random numbers under the sanitizers: courts at extremes, long random play, known
 // answers. Rules are tested from Python, against a second implementation; here is what a sanitizer or a compiled loop
 // sees better.
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include "common/lanes.h"
+#include "check.h"
 #include "common/rng.h"
 #include "tennis/court.h"
 
@@ -15,16 +14,6 @@ namespace {
 
 using namespace sparring;
 using namespace sparring::tennis;
-
-int failures = 0;
-
-#define CHECK(condition)                                          \
-  do {                                                            \
-    if (!(condition)) {                                           \
-      std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                 \
-    }                                                             \
-  } while (false)
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
@@ -205,48 +194,6 @@ void equal_courts_stay_equal_in_every_byte() {
   }
 }
 
-std::vector<Court> play(int lanes, int threads, int decisions) {
-  std::vector<Court> courts(static_cast<std::size_t>(lanes));
-  LanePool pool(threads);
-  for (int lane = 0; lane < lanes; ++lane)
-    start_scene(courts[static_cast<std::size_t>(lane)], static_cast<u32>(lane), false);
-  for (int decision = 0; decision < decisions; ++decision) {
-    pool.run(lanes, [&](long first, long last) {
-      for (long lane = first; lane < last; ++lane) {
-        float actions[4];
-        draw_actions(static_cast<u32>(lane), static_cast<u32>(decision), actions);
-        decide(courts[static_cast<std::size_t>(lane)], actions, false, nullptr);
-      }
-    });
-  }
-  return courts;
-}
-
-void any_number_of_threads_plays_the_same() {
-  for (const int lanes : {1, 3, 50}) {
-    const std::vector<Court> expected = play(lanes, 1, 100);
-    for (const int threads : {2, 3, 8}) {
-      const std::vector<Court> courts = play(lanes, threads, 100);
-      CHECK(std::memcmp(static_cast<const void*>(courts.data()), expected.data(), courts.size() * sizeof(Court)) == 0);
-    }
-  }
-}
-
-void the_pool_visits_every_lane_once() {
-  for (const int threads : {1, 2, 3, 8}) {
-    LanePool pool(threads);
-    for (const long lanes : {1L, 2L, 3L, 7L, 8L, 9L, 100L}) {
-      for (int round = 0; round < 50; ++round) {
-        std::vector<int> visits(static_cast<std::size_t>(lanes));
-        pool.run(lanes, [&](long first, long last) {
-          for (long lane = first; lane < last; ++lane) ++visits[static_cast<std::size_t>(lane)];
-        });
-        for (const int count : visits) CHECK(count == 1);
-      }
-    }
-  }
-}
-
 }  // namespace
 
 int main() {
@@ -259,8 +206,5 @@ int main() {
   rackets_come_back_from_anywhere();
   counters_at_their_limits_end_rallies();
   equal_courts_stay_equal_in_every_byte();
-  any_number_of_threads_plays_the_same();
-  the_pool_visits_every_lane_once();
-  if (failures == 0) std::puts("tennis: all checks passed");
-  return failures == 0 ? 0 : 1;
+  return verdict("tennis");
 }
