@@ -36,8 +36,8 @@ from sparring.levels.maps import (
     write_map,
 )
 from sparring.levels.shipped import SHIPPED, shipped_folder, shipped_maps
-from sparring.levels.show import print_map, show_map, show_sheet
 from sparring.levels.survey import asymmetries, check_maps, map_facts, map_notes, statistics_table
+from sparring.pictures.maps import print_map, show_map, show_sheet
 
 SMALL = b"""MAP 8 7
 SYMMETRY y

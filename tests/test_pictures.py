@@ -19,8 +19,9 @@ from rich.console import Console
 from torch import Tensor
 
 from sparring.errors import SparringError
+from sparring.files import written_beside
 from sparring.learn.matches import MatchRow
-from sparring.pictures import animation, court, rally, written_beside
+from sparring.pictures import animation, court, rally
 from sparring.pictures.animation import rally_frames, write_rally
 from sparring.pictures.court import CourtFrame, draw_court, pixel, racket_corners
 from sparring.pictures.curve import average_of_last, draw_curve, solved_at

@@ -83,8 +83,8 @@ def maps_show(files: MapPaths, *, out: Path | None = None, columns: int = 6, qui
         columns: Maps in a row of the sheet, where there are several.
         quiet: Do not draw in the terminal.
     """
-    from sparring.levels.show import show_map, show_sheet
     from sparring.levels.survey import map_files
+    from sparring.pictures.maps import show_map, show_sheet
 
     paths = map_files(files)
     console = None if quiet else Console()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparring.errors import SparringError
+from sparring.files import written_beside
 from sparring.levels.draws import Draws
 from sparring.levels.kelp import STYLES, Kelp, close_rim
 from sparring.levels.maps import (
@@ -28,7 +29,6 @@ from sparring.levels.maps import (
     pearls_in_match,
     write_map,
 )
-from sparring.pictures import written_beside
 
 DEFAULT_COUNT = 4096
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sparring.errors import SparringError
+from sparring.files import written_beside
 from sparring.levels.generator import DEFAULT_COUNT, generate_map, map_file_name
 from sparring.levels.maps import LoongMap, map_hash, read_map, write_map
 from sparring.levels.shipped import SHIPPED
 from sparring.levels.survey import map_files
-from sparring.pictures import written_beside
 
 
 @dataclass(frozen=True, kw_only=True)

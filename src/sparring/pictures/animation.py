@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from sparring.errors import SparringError
-from sparring.pictures import written_beside
+from sparring.files import written_beside
 from sparring.pictures.court import (
     A_COLOUR,
     AIR_COLOUR,

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
+from sparring.files import written_beside
 from sparring.learn.matches import MatchRow
-from sparring.pictures import written_beside
 
 WINDOW = 100
 """Consecutive matches the official average is taken over."""

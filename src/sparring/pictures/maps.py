@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from sparring.errors import SparringError
+from sparring.files import written_beside
 from sparring.levels.maps import LoongMap, read_map
-from sparring.pictures import written_beside
 from sparring.pictures.board import board_text, describe, draw_board, draw_sheet
 from sparring.pictures.court import Image8
 
