@@ -1,8 +1,11 @@
-"""The folder of compiled things: kernels for a GPU, the organisers' engine as machine code."""
+"""The folder of compiled things: kernels for a GPU, the organisers' engine as machine code, bots."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -21,3 +24,16 @@ def keep(path: Path, content: bytes) -> None:
         part.replace(path)
     except OSError:
         part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def one_at_a_time(what: str) -> Iterator[None]:
+    """Hold the lock of this name on the cache folder, which no other process or thread holds then.
+
+    Where the folder cannot be written, there is nothing to share and nothing to wait for.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            cache_folder().mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context((cache_folder() / f"{what}.lock").open("wb")), fcntl.LOCK_EX)
+        yield

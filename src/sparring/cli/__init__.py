@@ -21,6 +21,8 @@ usage: sparring VERB ...
   play       watch a rally of a run, and write it as a picture
   runs       list runs, compare their curves, free their disk space
   maps       check, show and generate maps of Loong
+  match      play two bots against each other in the judge's own engine and sandbox
+  inspect    ask a bot again what was asked in a recorded match, and compare
   lockstep   compare our Loong engine with the organisers', byte for byte
   doctor     check this machine
 
@@ -61,6 +63,8 @@ _VERBS: dict[str, Verb] = {
     "play": _room("runs", "play_verb"),
     "runs": _room("runs", "runs_verb"),
     "maps": _room("loong", "maps_verb"),
+    "match": _room("judge", "match_verb"),
+    "inspect": _room("judge", "inspect_verb"),
     "lockstep": _room("loong", "lockstep_verb"),
     "doctor": parsed(
         "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and the mend."

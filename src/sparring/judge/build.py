@@ -13,13 +13,12 @@ import io
 import stat
 import sys
 import tempfile
-import threading
 import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from sparring.cache import cache_folder, keep
+from sparring.cache import cache_folder, keep, one_at_a_time
 from sparring.errors import SparringError
 from sparring.judge.official import JUDGE_VERSION, native_path, toolkit
 
@@ -27,8 +26,6 @@ MOST_ZIP_BYTES = 4 << 20
 """What may be submitted."""
 MOST_BYTES = 64 << 20
 """A folder, or what a zip unpacks to, that is larger is no bot."""
-
-_compiling = threading.Lock()
 
 
 class Program(NamedTuple):
@@ -56,20 +53,10 @@ def build_bot(source: Path) -> Path:
     built = _folder() / f"{digest.hexdigest()[:32]}.wasm"
     if built.is_file():
         return built
-    with tempfile.TemporaryDirectory(prefix="sparring-build-") as work:
-        for name in ("src", "out", "tmp"):
-            Path(work, name).mkdir()
-        for name, content in files.items():
-            path = Path(work, "src", name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        sources = clang.sources(Path(work, "src"))
-        if not sources:
-            python = any(name.endswith(".py") for name in files)
-            what = "a Python bot, and only C and C++ ones are played here" if python else "no bot"
-            raise SparringError(f"{source} is {what}: there is no .c, .cc, .cpp, .cxx or .c++ file in it")
-        _compile(source, Path(work), sources)
-        return _kept(built, Path(work, "out", "bot.wasm").read_bytes())
+    with one_at_a_time("build"):
+        if not built.is_file():
+            _kept(built, _built(source, files))
+    return built
 
 
 def keep_wasm(path: Path) -> Path:
@@ -92,7 +79,7 @@ def program(wasm: Path) -> Program:
     shape: list[tuple[int, int]] = []
     native = native_path(f"bots/{hashlib.sha256(content).hexdigest()[:32]}")
     if not native.is_file():
-        with _compiling:
+        with one_at_a_time("build"):
             _kept(native, _compiled(content))
     return Program(native, sandbox.parse_imports(content, shape), shape[0])
 
@@ -128,9 +115,15 @@ def _compiled(content: bytes) -> bytes:
     except wasmtime.WasmtimeError as error:
         raise SparringError(f"it is no WebAssembly: {str(error).splitlines()[0]}") from error
     memories = [each for each in module.imports if isinstance(each.type, wasmtime.MemoryType)]
-    foreign = [each for each in module.imports if not isinstance(each.type, wasmtime.MemoryType | wasmtime.FuncType)]
-    if [(each.module, each.name, each.type.is_shared) for each in memories] != [("env", "memory", True)] or foreign:
-        raise SparringError("it does not import one shared memory, as all that the judge's clang links does")
+    calls = [each.type for each in module.imports if isinstance(each.type, wasmtime.FuncType)]
+    numbers = all(
+        str(value) in toolkit("sandbox")._VALTYPE for call in calls for value in (*call.params, *call.results)
+    )
+    shared = [(each.module, each.name, each.type.is_shared) for each in memories] == [("env", "memory", True)]
+    if not (shared and numbers and len(module.imports) == len(calls) + 1):
+        raise SparringError(
+            "it does not ask for one shared memory and for functions, as all that the judge's clang links does"
+        )
     if not any(each.name == "_start" and isinstance(each.type, wasmtime.FuncType) for each in module.exports):
         raise SparringError("it exports no _start: it is a library, not a program")
     least = memories[0].type.limits.min
@@ -139,9 +132,28 @@ def _compiled(content: bytes) -> bytes:
     return bytes(wasmtime.Module(engine, metering.instrument(content)).serialize())
 
 
+def _built(source: Path, files: dict[str, bytes]) -> bytes:
+    """Compile and link a copy of a bot's files."""
+    clang = toolkit("clangtool")
+    with tempfile.TemporaryDirectory(prefix="sparring-build-") as work:
+        for name in ("src", "out", "tmp"):
+            Path(work, name).mkdir()
+        for name, content in files.items():
+            path = Path(work, "src", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        sources = clang.sources(Path(work, "src"))
+        if not sources:
+            python = any(name.endswith(".py") for name in files)
+            what = "a Python bot, and only C and C++ ones are played here" if python else "no bot"
+            raise SparringError(f"{source} is {what}: there is no .c, .cc, .cpp, .cxx or .c++ file in it")
+        _compile(source, Path(work), sources)
+        return Path(work, "out", "bot.wasm").read_bytes()
+
+
 def _compile(source: Path, work: Path, sources: list[Path]) -> None:
     """Compile and link `work`/src to `work`/out/bot.wasm, as `unswbc.clangtool.build` does."""
-    clang = toolkit("clangtool")
+    clang, wasmtime = toolkit("clangtool"), importlib.import_module("wasmtime")
     try:
         home = clang.toolchain()
         driver, linker = home / "clang.wasm", home / "root" / "bin" / "wasm-ld"
@@ -162,6 +174,8 @@ def _compile(source: Path, work: Path, sources: list[Path]) -> None:
         what, *said = str(error).splitlines()
         first = next((line for line in said if "error:" in line), said[0] if said else what)
         raise SparringError(f"{source} does not compile: {first.strip()}") from error
+    except (wasmtime.WasmtimeError, wasmtime.Trap, toolkit("sandbox").Unsupported) as error:
+        raise SparringError(f"{source} does not compile: it crashed the judge's clang") from error
 
 
 def _prepare(tool: Path) -> None:
@@ -170,23 +184,22 @@ def _prepare(tool: Path) -> None:
     The toolkit's own copy, which it makes anew for every installation, will do; else ours is kept by its content.
     """
     sandbox, wasmtime = toolkit("sandbox"), importlib.import_module("wasmtime")
-    with _compiling:
-        if tool in sandbox._COMPILED:
-            return
-        content = tool.read_bytes()
-        engine = wasmtime.Engine(sandbox_config(stoppable=False))
-        native = native_path(f"tools/{tool.stem}-{hashlib.sha256(content).hexdigest()[:16]}")
-        shape: list[tuple[int, int]] = []
-        imports = sandbox.parse_imports(content, shape)
-        for kept in (native, sandbox.compiled_path(tool)):
-            with contextlib.suppress(wasmtime.WasmtimeError):  # not there, or of another version of wasmtime
-                module = wasmtime.Module.deserialize_file(engine, str(kept))
-                break
-        else:
-            print(f"preparing the judge's {tool.stem}, once on this machine: a minute or two", file=sys.stderr)
-            module = wasmtime.Module(engine, content)
-            keep(native, module.serialize())
-        sandbox._COMPILED[tool] = (engine, module, imports, shape[0] if shape else (1, 65536))
+    if tool in sandbox._COMPILED:
+        return
+    content = tool.read_bytes()
+    engine = wasmtime.Engine(sandbox_config(stoppable=False))
+    native = native_path(f"tools/{tool.stem}-{hashlib.sha256(content).hexdigest()[:16]}")
+    shape: list[tuple[int, int]] = []
+    imports = sandbox.parse_imports(content, shape)
+    for kept in (native, sandbox.compiled_path(tool)):
+        with contextlib.suppress(wasmtime.WasmtimeError):  # not there, or of another version of wasmtime
+            module = wasmtime.Module.deserialize_file(engine, str(kept))
+            break
+    else:
+        print(f"preparing the judge's {tool.stem}, once on this machine: a minute or two", file=sys.stderr)
+        module = wasmtime.Module(engine, content)
+        keep(native, module.serialize())
+    sandbox._COMPILED[tool] = (engine, module, imports, shape[0] if shape else (1, 65536))
 
 
 def _folder() -> Path:

@@ -66,5 +66,5 @@ def _run(spec: str) -> Entrant:
     """The one place where the name or the folder of a run will be looked up; none can play yet."""
     names = (*_core.LOONG_SCRIPTS, STARTER)
     near = difflib.get_close_matches(spec, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"give a bot's folder, .zip or .wasm, or one of {', '.join(names)}"
-    raise SparringError(f"no player {spec}: there is no such file, and {hint}")
+    hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(names)}"
+    raise SparringError(f"no player {spec}: there is no such bot folder, .zip or .wasm; {hint}")

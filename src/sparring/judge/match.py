@@ -17,6 +17,7 @@ from sparring.judge.entrants import Entrant
 from sparring.judge.native import DEBUG_ALL
 from sparring.judge.official import JUDGE_ENGINE_SHA256, official_engine, release
 from sparring.judge.sides import Answer, Side, open_side
+from sparring.judge.tape import RecordingWriter, header_of
 from sparring.levels.maps import map_hash, read_map
 from sparring.levels.shipped import shipped_folder
 
@@ -105,8 +106,8 @@ def load_map(spec: str | Path) -> tuple[str, bytes]:
         shipped = {each.stem: each for each in shipped_folder().glob("*.map")}
         if str(spec) not in shipped:
             near = difflib.get_close_matches(str(spec), shipped, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(shipped))}"
-            raise SparringError(f"no map {spec}: it is no file, and of the judge's own maps {hint}")
+            hint = f"did you mean {near[0]}?" if near else f"those are {', '.join(sorted(shipped))}"
+            raise SparringError(f"no map {spec}: neither a file nor one of the judge's own; {hint}")
         path = shipped[str(spec)]
     read_map(path)
     return path.stem, path.read_bytes()
@@ -146,7 +147,11 @@ def referee(
     """`play_match` between sides that are already there. The caller closes them."""
     if not 0 <= seed < 2**64:
         raise SparringError(f"the seed of a match is a number from 0 to 2^64 - 1, not {seed}")
+    for file in (record, replay):
+        if file is not None and not file.parent.is_dir():
+            raise SparringError(f"cannot write {file}: there is no folder {file.parent}")
     loong_map = read_map(map_bytes)
+    map_name, hashed = map_name or loong_map.name, map_hash(loong_map)
     started = time.process_time()
     counts = {team: _Counts(entrant, side) for team, (entrant, side) in zip(TEAMS, (a, b), strict=True)}
     team_of: dict[int, str] = {}
@@ -154,23 +159,41 @@ def referee(
     failures: list[BaseException] = []
     engine = official_engine()
     with ExitStack() as stack:
+        tape: RecordingWriter | None = None
+        if record is not None:
+            header = header_of(
+                engine_hash=JUDGE_ENGINE_SHA256,
+                map_name=map_name,
+                map_hash=hashed,
+                map_bytes=map_bytes,
+                seed=seed,
+                a=a[0],
+                b=b[0],
+            )
+            tape = stack.enter_context(RecordingWriter(record, header))
 
         def spawn(dragon: int, init: bytes) -> None:
             team = "B" if b"TEAM B\n" in init else "A"
             team_of[dragon] = team
             counts[team].born += 1
             counts[team].side.spawn(dragon, init)
+            if tape is not None:
+                tape.spawn(dragon, init)
 
         def reply(dragon: int, block: bytes) -> bytes:
             team = counts[team_of[dragon]]
             answer = team.side.reply(dragon, block)
             team.add(dragon, block, answer)
+            if tape is not None:
+                tape.turn(dragon, block, answer)
             return answer.reply
 
         def death(dragon: int, round_number: int, why: str) -> None:
             team = counts[team_of[dragon]]
             team.deaths[why] = team.deaths.get(why, 0) + 1
             team.side.died(dragon)
+            if tape is not None:
+                tape.death(dragon, round_number, why)
 
         def guarded(call: Any) -> Any:
             # wasmtime hands an exception of a callback back through one variable of the process, from which a dragon
@@ -193,23 +216,27 @@ def referee(
             if failures:
                 raise failures[0] from None
             raise
+        played = PlayedMatch(
+            map_name=map_name,
+            map_hash=hashed,
+            engine_hash=JUDGE_ENGINE_SHA256,
+            seed=seed,
+            winner=result.winner,
+            reason=_reason(result),
+            rounds=result.rounds + 1,
+            turns=sum(team.turns for team in counts.values()),
+            notices=len(notices),
+            a=counts["A"].result(result, "a"),
+            b=counts["B"].result(result, "b"),
+            cpu_seconds=time.process_time() - started,
+        )
         if replay is not None:
             write_whole(replay, engine.replay(a[0].name, b[0].name))
-    reason = _reason(result)
-    return PlayedMatch(
-        map_name=map_name or loong_map.name,
-        map_hash=map_hash(loong_map),
-        engine_hash=JUDGE_ENGINE_SHA256,
-        seed=seed,
-        winner=result.winner,
-        reason=reason,
-        rounds=result.rounds + 1,
-        turns=sum(team.turns for team in counts.values()),
-        notices=len(notices),
-        a=counts["A"].result(result, "a"),
-        b=counts["B"].result(result, "b"),
-        cpu_seconds=time.process_time() - started,
-    )
+        if tape is not None:
+            outcome = played.json()
+            del outcome["cpu_seconds"]
+            tape.finish(outcome)
+    return played
 
 
 class _Counts:

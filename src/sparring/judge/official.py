@@ -62,6 +62,7 @@ def _loaded() -> tuple[Any, Any]:
             f"unswbc {importlib.metadata.version('unswbc')} has engine {found[:12]}, and the rules here are those of "
             f"{JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}: pip install 'unswbc=={JUDGE_VERSION}'"
         )
+    toolkit("sandbox")._patch_wasmtime()  # or two matches in two threads mix up their callbacks
     engine = wasmtime.Engine()
     kept = native_path(f"judge-{found[:16]}")
     try:

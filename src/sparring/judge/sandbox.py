@@ -72,7 +72,7 @@ class _Dragon(toolkit.SandboxBot):  # type: ignore[misc, unused-ignore]
         stdout.framer, stdout.box = self._framer, box
         self._box, self._stdin, self._stdout, self._activate = box, stdin, stdout, False
         self._thread = threading.Thread(
-            target=toolkit._drive, args=(box, stdout, None), daemon=True, name=f"dragon {self._key} {self._name}"
+            target=_live, args=(box, stdout), daemon=True, name=f"dragon {self._key} {self._name}"
         )
         self._thread.start()
 
@@ -124,8 +124,19 @@ def _box(bot: Program, stdin: Any, stdout: Any) -> Any:
         )
         del toolkit._COMPILED[bot.native]
     box.store.set_epoch_deadline(1)
-    box.instantiate()
     return box
+
+
+def _live(box: Any, stdout: Any) -> None:
+    """A dragon's life, from its first instruction to its last."""
+    try:
+        box.instantiate()
+    except BaseException as error:
+        box.failure = f"does not start: {str(error).splitlines()[0]}"
+        box.store.close()
+        stdout.close()
+    else:
+        toolkit._drive(box, stdout, None)
 
 
 def _empty_root() -> Any:
