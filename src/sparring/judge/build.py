@@ -59,12 +59,12 @@ def build_bot(source: Path) -> Path:
     return built
 
 
-def keep_wasm(path: Path) -> Path:
-    """A .wasm file as it is now, in the cache folder. Raises SparringError if it cannot be read."""
+def keep_wasm(source: Path | bytes) -> Path:
+    """A .wasm file as it is now, or the bytes of one, put into the cache folder. Raises SparringError if unreadable."""
     try:
-        wasm = path.read_bytes()
+        wasm = source if isinstance(source, bytes) else source.read_bytes()
     except OSError as error:
-        raise SparringError(f"cannot read {path}: {error.strerror or error}") from error
+        raise SparringError(f"cannot read {source!s}: {error.strerror or error}") from error
     return _kept(_folder() / f"{hashlib.sha256(wasm).hexdigest()}.wasm", wasm)
 
 
