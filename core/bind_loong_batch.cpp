@@ -66,6 +66,7 @@ class Matches {
 
   i64 lanes() const { return static_cast<i64>(rows_.size()); }
   u64 lane_bytes() const { return layout_.bytes; }
+  u32 slots() const { return layout_.room.dragons; }
 
   void restart(const Lanes& lanes, const Lanes& levels, const Seeds& seeds) {
     const std::size_t n = lanes.shape(0);
@@ -115,7 +116,7 @@ class Matches {
       throw std::invalid_argument("scripts must be [lanes, 2]: the players of teams A and B");
     }
     for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
-      if (scripts.data()[i] >= kScripts)
+      if (scripts.data()[i] >= kScripts && scripts.data()[i] != static_cast<u8>(Script::kNobody))
         throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
                                     " scripted players");
     }
@@ -146,6 +147,49 @@ class Matches {
     std::vector<u8> steps(text.size());
     apply(at, read_reply(data_of(text), text.size(), steps.data(), unheard), silence);
     go_on(batch_, static_cast<u64>(index));
+  }
+
+  // The living dragons of a lane by id, each with its slot, team, facing and its tiles (x, y) from the head on.
+  nb::list dragons(i64 index) {
+    const OneAtATime alone(inside_);
+    const Lane at = lane(index);
+    nb::list living;
+    for (u32 i = 0; i < at.match.alive; ++i) {
+      const Dragon& dragon = at.dragons[at.order[i]];
+      auto* tiles = new std::vector<i32>(2 * dragon.length);
+      for (u32 n = dragon.length, cell = dragon.tail; n-- > 0; cell = at.cells[cell].next) {
+        const u32 tile = at.tile_of(cell), width = static_cast<u32>(at.level.width);
+        (*tiles)[2 * n] = static_cast<i32>(tile % width);
+        (*tiles)[2 * n + 1] = static_cast<i32>(tile / width);
+      }
+      nb::capsule owner(tiles, [](void* p) noexcept { delete static_cast<std::vector<i32>*>(p); });
+      const nb::ndarray<nb::numpy, i32> body(tiles->data(), {dragon.length, 2}, owner);
+      living.append(nb::make_tuple(dragon.id, at.order[i], dragon.team, dragon.facing, body));
+    }
+    return living;
+  }
+
+  nb::object pearls(i64 index) {
+    const OneAtATime alone(inside_);
+    const Lane at = lane(index);
+    auto* lies = new std::vector<u8>(at.level.cells);
+    for (u32 tile = 0; tile < at.level.cells; ++tile) (*lies)[tile] = at.cells[tile].pearl();
+    nb::capsule owner(lies, [](void* p) noexcept { delete static_cast<std::vector<u8>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, u8>(
+        lies->data(), {static_cast<std::size_t>(at.level.height), static_cast<std::size_t>(at.level.width)}, owner));
+  }
+
+  // What the dragon in a slot would be told if it were asked now.
+  nb::object view_of(i64 index, u32 slot) {
+    const OneAtATime alone(inside_);
+    const Lane at = lane(index);
+    u32 place = 0;
+    while (place < at.match.alive && at.order[place] != slot) ++place;
+    if (place == at.match.alive) throw std::out_of_range("no living dragon has this slot");
+    auto* told = new View;
+    look(at, slot, *told);
+    nb::capsule owner(told, [](void* p) noexcept { delete static_cast<View*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, u8>(reinterpret_cast<u8*>(told), {sizeof(View)}, owner));
   }
 
   // The lanes as bytes; what lies in a lane's room without being part of its match is 0.
@@ -221,10 +265,15 @@ class Matches {
     }
   }
 
-  Lane waiting(i64 index) {
+  Lane lane(i64 index) {
     if (index < 0 || index >= lanes()) throw std::out_of_range("lane out of range");
-    if (!rows_[static_cast<std::size_t>(index)].waiting) throw std::logic_error("no dragon waits in this lane");
     return batch_.lane(static_cast<u64>(index));
+  }
+
+  Lane waiting(i64 index) {
+    const Lane at = lane(index);
+    if (!rows_[static_cast<std::size_t>(index)].waiting) throw std::logic_error("no dragon waits in this lane");
+    return at;
   }
 
   template <typename Body>
@@ -362,8 +411,9 @@ void bind_loong_batch(nb::module_& m) {
                                 {"team", "u1", offsetof(LaneRow, team)},
                                 {"over", "u1", offsetof(LaneRow, over)},
                                 {"fault", "u1", offsetof(LaneRow, fault)},
-                                {"winner", "i4", offsetof(LaneRow, winner)},
-                                {"reason", "i4", offsetof(LaneRow, reason)},
+                                {"slot", "u4", offsetof(LaneRow, slot)},
+                                {"winner", "u2", offsetof(LaneRow, winner)},
+                                {"reason", "u2", offsetof(LaneRow, reason)},
                                 {"dragons", "(2,)i4", offsetof(LaneRow, dragons)},
                                 {"total", "(2,)i4", offsetof(LaneRow, total)},
                                 {"queen", "(2,)i4", offsetof(LaneRow, queen)},
@@ -391,12 +441,16 @@ void bind_loong_batch(nb::module_& m) {
            "threads"_a = 1, "lean"_a = false)
       .def_prop_ro("lanes", &Matches::lanes)
       .def_prop_ro("lane_bytes", &Matches::lane_bytes)
+      .def_prop_ro("slots", &Matches::slots)
       .def_prop_ro("rows", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).rows_, self); })
       .def_prop_ro("views", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).views_, self); })
       .def("restart", &Matches::restart, "lanes"_a.noconvert(), "levels"_a.noconvert(), "seeds"_a.noconvert())
       .def("look", &Matches::look_around)
       .def("act", &Matches::act, "actions"_a.noconvert())
       .def("decide", &Matches::decide, "scripts"_a.noconvert(), "seed"_a, "actions"_a.noconvert())
+      .def("dragons", &Matches::dragons, "lane"_a)
+      .def("pearls", &Matches::pearls, "lane"_a)
+      .def("view_of", &Matches::view_of, "lane"_a, "slot"_a)
       .def("init", &Matches::init, "lane"_a)
       .def("block", &Matches::block, "lane"_a)
       .def("reply", &Matches::reply, "lane"_a, "text"_a)

@@ -36,12 +36,13 @@ SPARRING_FN void go_on(const Batch& batch, u64 index) {
   row.over = match.over;
   row.fault = static_cast<u8>(match.fault);
   if (row.waiting != 0) {
+    row.slot = match.acting;
     row.dragon = lane.dragons[match.acting].id;
     row.team = lane.dragons[match.acting].team;
   }
   if (match.over != 0) {
     row.winner = match.winner;
-    row.reason = static_cast<i32>(match.reason);
+    row.reason = static_cast<u16>(match.reason);
     for (u32 team = 0; team < 2; ++team) {
       const Standing end = standing(lane, team);
       row.dragons[team] = end.dragons;
@@ -84,10 +85,11 @@ SPARRING_FN void look_in(const Batch& batch, u64 index) {
   look(lane, lane.match.acting, batch.views[index]);
 }
 
-// What the scripted player of the team that must act does. `scripts` holds those of A and B.
+// What the scripted player of the team that must act does. `scripts` holds those of A and B; kNobody does nothing here.
 SPARRING_FN void decide_in(const Batch& batch, u64 index, const Script* scripts, u64 seed, ActionRow& action) {
   const LaneRow& row = batch.rows[index];
-  if (row.waiting != 0) decide(scripts[row.team], batch.lane(index), seed, action);
+  if (row.waiting == 0 || scripts[row.team] == Script::kNobody) return;
+  decide(scripts[row.team], batch.lane(index), seed, action);
 }
 
 }  // namespace sparring::loong

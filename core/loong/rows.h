@@ -85,7 +85,8 @@ struct LaneRow {
   i32 level, round;
   u32 dragon;  // that must act
   u8 waiting, team, over, fault;
-  i32 winner, reason;
+  u32 slot;  // of the dragon that must act
+  u16 winner, reason;
   i32 dragons[2], total[2], queen[2], longest[2];  // of a match that is over
 };
 static_assert(sizeof(LaneRow) == 64, "rows have no hidden bytes");

@@ -11,11 +11,12 @@
 namespace sparring::loong {
 
 enum class Script : u8 {
-  kForager,   // careful: gathers, keeps out of reach, lets its queen grow
-  kHunter,    // breeds small dragons that follow the enemy's queen and ram her
-  kSplitter,  // swarms: splits down to the shortest dragons, trades them for longer ones
-  kLegal,     // random, but never breaks a rule and never takes a first step that it sees is fatal
-  kReckless,  // random, now and then without any care: it dies of everything
+  kForager,       // careful: gathers, keeps out of reach, lets its queen grow
+  kHunter,        // breeds small dragons that follow the enemy's queen and ram her
+  kSplitter,      // swarms: splits down to the shortest dragons, trades them for longer ones
+  kLegal,         // random, but never breaks a rule and never takes a first step that it sees is fatal
+  kReckless,      // random, now and then without any care: it dies of everything
+  kNobody = 255,  // somebody else decides
 };
 constexpr u32 kScripts = 5;
 constexpr const char* kScriptNames[kScripts] = {"forager", "hunter", "splitter", "legal", "reckless"};

@@ -63,7 +63,8 @@ message along the facing), kind (0 none, 1 move, 2 split), step_count, aimed_dir
 `ahead`, 2: sets the protocol), steps (up to 32 directions: 0 N, 1 E, 2 S, 3 W)."""
 
 LOONG_LANE: Any
-"""Argument of numpy.dtype for one lane: seed, level, round, dragon (id) and team of the one that must act if waiting.
+"""Argument of numpy.dtype for one lane: seed, level, round, and dragon (id), slot and team of the one that must act if
+waiting.
 A lane that does not wait is over (winner 0 nobody, 1 A, 2 B; reason 0 a team was out, 1 the round limit; dragons,
 total, queen and longest of A and B), or has a fault: 1 too many messages, 2 too many dragons for its room,
 3 a row that is no action (only on a GPU: the CPU refuses it)."""
@@ -136,6 +137,8 @@ class LoongMatches:
 
     lanes: int
     lane_bytes: int
+    slots: int
+    """The most dragons that can live at once in a lane, each in a slot that is free again when it is dead."""
     rows: NDArray[uint8]
     views: NDArray[uint8]
 
@@ -152,9 +155,19 @@ class LoongMatches:
     def decide(self, scripts: NDArray[uint8], seed: int, actions: NDArray[uint8]) -> None:
         """Fill the rows of `actions`, as `act` takes them, with what scripted players do in the lanes that wait.
 
-        scripts [lanes, 2]: the players of teams A and B, by their place in LOONG_SCRIPTS. What they do depends on what
-        a dragon is told and on `seed`, the seed of the match, the dragon and the round, and on nothing else.
+        scripts [lanes, 2]: the players of teams A and B, by their place in LOONG_SCRIPTS; 255 leaves the row as it is.
+        What they do depends on what a dragon is told and on `seed`, the seed of the match, the dragon and the round,
+        and on nothing else.
         """
+
+    def dragons(self, lane: int) -> list[tuple[int, int, int, int, NDArray[int32]]]:
+        """The living by id: id, slot, team, facing and body, int32 [n, 2], column and row from the head on."""
+
+    def pearls(self, lane: int) -> NDArray[uint8]:
+        """[height, width], 1 where a pearl lies."""
+
+    def view_of(self, lane: int, slot: int) -> NDArray[uint8]:
+        """What a living dragon would be told if it were asked now: one row of LOONG_VIEW. Raises IndexError."""
 
     def init(self, lane: int) -> bytes:
         """The init block of the dragon that must act."""
