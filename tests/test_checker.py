@@ -12,7 +12,7 @@ from torch import Tensor
 from walk_game import LIMIT, SelfRestarting, Walk
 
 from sparring.errors import SparringError
-from sparring.games.api import Box, Decisions, Game, Outcome, RewardWrapper, Wrapper
+from sparring.games.api import Box, Decisions, Game, Outcome, RewardWrapper, Structured, Wrapper
 from sparring.games.checker import check_game
 from sparring.games.tennis import Tennis
 
@@ -424,6 +424,49 @@ def test_fixed_start_can_be_declared() -> None:
 
     assert {fault.split(":")[0] for fault in faults(Fixed)} == {"determinism", "lanes differ", "restart"}
     assert check_game(Fixed, lanes=3, decisions=30, random_start=False, limit=LIMIT) == ALL
+
+
+def test_lives_that_take_the_place_of_others_are_to_be_declared() -> None:
+    class Reborn(Rows):
+        """Every third decision of an agent is the last of its life."""
+
+        def spoil(self, rows: Decisions) -> Decisions:
+            return replace(rows, decision=rows.decision % 3)
+
+        def act(self, actions: Tensor) -> Outcome:
+            outcome = super().act(actions)
+            return replace(outcome, length=outcome.length.clamp(max=3))
+
+    class LosesCount(Reborn):
+        def spoil(self, rows: Decisions) -> Decisions:
+            return replace(rows, decision=rows.decision % 3 * 2)
+
+    sound = [name for name in ALL if name != "limits"]
+    assert check_game(Reborn, lanes=4, decisions=30, rebirth=True) == sound
+    assert faults(Reborn) == ["ids: lane 0, agent 0, batch 5: decision is 0, but the agent has made 3"]
+    assert faults(LosesCount, rebirth=True) == [
+        "ids: lane 0, agent 0, batch 1: decision is 2, but the agent has made 1"
+    ]
+
+
+def test_integer_observations_and_structured_actions() -> None:
+    def steps(rows: Decisions, uniform: Tensor) -> Tensor:
+        first = (~rows.mask[:, 0]).long()  # type: ignore[index]
+        return first + (uniform[:, 0] * (3 - first)).long()
+
+    class Bytes(Rows):
+        observation = Box(shape=(3,), low=0, high=255, dtype=torch.uint8)
+        action = Structured(shape=(), dtype=torch.int64, draws=1, sample=steps)  # type: ignore[assignment]
+
+        def spoil(self, rows: Decisions) -> Decisions:
+            return replace(rows, obs=(rows.obs * 20 + 50).to(torch.uint8))
+
+    class NoBytes(Bytes):
+        def spoil(self, rows: Decisions) -> Decisions:
+            return rows
+
+    assert check_game(Bytes, lanes=4, decisions=30, limit=LIMIT) == ALL
+    assert "spaces: obs must be uint8 [8, 3], it is torch.float32 [8, 3], at batch 0" in faults(NoBytes)
 
 
 def test_one_lane_cannot_be_compared() -> None:

@@ -17,11 +17,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class Box:
-    """A continuous space: float32 arrays of `shape`, every entry in [`low`, `high`]."""
+    """Numbers: arrays of `shape`, every entry in [`low`, `high`]. Continuous unless `dtype` is one of integers."""
 
     shape: tuple[int, ...]
     low: float = -float("inf")
     high: float = float("inf")
+    dtype: torch.dtype = torch.float32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +33,29 @@ class Discrete:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Structured:
+    """Actions made of parts that are packed into arrays of `shape`; not every array is an action.
+
+    draws:  how many random numbers one action is made of
+    sample: called as `sample(rows, uniform)` with float64 [n, draws] in [0, 1); returns legal actions [n, *shape] that
+            depend on nothing else
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    draws: int
+    sample: Callable[[Decisions, Tensor], Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Decisions:
     """Agents that must act now. The first axis of every tensor is the waiting agents (n rows).
 
     lane:      int64 [n], the running match's place in the batch
     match:     int64 [n], how many matches ended in that lane before this one
     team:      int64 [n], agents that win together share it
-    agent:     int64 [n], the body within its match, 0 <= agent < game.agents
+    agent:     int64 [n], the body within its match, 0 <= agent < game.agents; that of one born later may have been that
+               of one that died
     decision:  int64 [n], how many decisions of its life the agent has made before this one
     obs:       [n, ...], actor inputs
     mask:      bool [n, choices], the legal choices, or None where all are legal
@@ -113,7 +130,7 @@ class Game(Protocol):
     @property
     def observation(self) -> Box: ...
     @property
-    def action(self) -> Box | Discrete: ...
+    def action(self) -> Box | Discrete | Structured: ...
     @property
     def restarts_itself(self) -> bool: ...
 

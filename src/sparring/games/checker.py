@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sparring.errors import SparringError
-from sparring.games.api import Box, Decisions, Discrete, Game, RewardWrapper
+from sparring.games.api import Box, Decisions, Discrete, Game, RewardWrapper, Structured
 from sparring.games.replaying import Step, choose, copied, difference, first_difference, id_rows, play, raw_bytes
 
 _ID_COLUMNS = ("lane", "match", "team", "agent", "decision")
@@ -36,6 +36,7 @@ def check_game(
     seed: int = 0,
     random_start: bool = True,
     limit: int | None = None,
+    rebirth: bool = False,
 ) -> list[str]:
     """Play a game and hold it against the rules; returns the names of the checks it passed.
 
@@ -44,12 +45,14 @@ def check_game(
     decisions:    how many times the whole batch acts; at least one match must end within them
     random_start: False for a game that always starts alike, whatever lane, seed or level
     limit:        decisions after which the game cuts a match, where it has such a limit
+    rebirth:      True for a game in which another life, with decisions from 0 on, may take the place of an agent that
+                  died in the match
 
     Raises SparringError with one line per failed check: the check, the lane, agent and decision, and the rule.
     """
     if lanes < 2:
         raise SparringError(f"check_game: lanes must be 2 or more so that lanes can be compared, got {lanes}")
-    subject = _Subject(factory, lanes, decisions, seed, random_start, limit)
+    subject = _Subject(factory, lanes, decisions, seed, random_start, limit, rebirth)
     faults: list[str] = []
     passed: list[str] = []
     for name, check in _CHECKS.items():
@@ -80,6 +83,7 @@ class _Subject:
         seed: int,
         random_start: bool,
         limit: int | None,
+        rebirth: bool,
     ) -> None:
         self._factory = factory
         self.lanes = lanes
@@ -87,6 +91,7 @@ class _Subject:
         self.seed = seed
         self.random_start = random_start
         self.limit = limit
+        self.rebirth = rebirth
         self._recording: list[Step] | None = None
         self._game: Game | None = None
 
@@ -128,8 +133,8 @@ def _shape(subject: _Subject) -> Iterator[str]:
             yield f"{name} is {getattr(game, name)}, it must be 1 or more"
     if not isinstance(game.observation, Box):
         yield f"observation must be a Box, it is {type(game.observation).__name__}"
-    if not isinstance(game.action, Box | Discrete):
-        yield f"action must be a Box or Discrete, it is {type(game.action).__name__}"
+    if not isinstance(game.action, Box | Discrete | Structured):
+        yield f"action must be a Box, Discrete or Structured, it is {type(game.action).__name__}"
 
 
 def _ids(subject: _Subject) -> Iterator[str]:
@@ -150,6 +155,9 @@ def _ids(subject: _Subject) -> Iterator[str]:
             yield f"lane {idle} puts up no decision at batch {turn}: every running lane must"
         for lane, match, team, agent, decision in id_rows(rows):
             at = f"lane {lane}, agent {agent}, batch {turn}"
+            if subject.rebirth and decision == 0:
+                lives.pop((lane, match, agent), None)
+                teams.pop((lane * game.agents + agent, match), None)
             if match != matches[lane]:
                 yield f"{at}: match is {match}, but {int(matches[lane])} matches have ended in that lane"
             if decision != lives.get((lane, match, agent), 0):
@@ -198,9 +206,9 @@ def _spaces(subject: _Subject) -> Iterator[str]:
     critic = None if shown[0][1].critic_obs is None else shown[0][1].critic_obs.shape[1:]
     for turn, rows in shown:
         obs = rows.obs
-        if obs.dtype != torch.float32 or obs.shape != (len(rows), *game.observation.shape):
-            wanted = [len(rows), *game.observation.shape]
-            yield f"obs must be float32 {wanted}, it is {obs.dtype} {list(obs.shape)}, at batch {turn}"
+        if obs.dtype != game.observation.dtype or obs.shape != (len(rows), *game.observation.shape):
+            declared = f"{game.observation.dtype} {[len(rows), *game.observation.shape]}".removeprefix("torch.")
+            yield f"obs must be {declared}, it is {obs.dtype} {list(obs.shape)}, at batch {turn}"
             return
         for row in _bad_rows(~obs.isfinite()):
             yield f"obs of {_who(rows, row)} is not finite"
@@ -290,12 +298,12 @@ def _states(subject: _Subject) -> Iterator[str]:
 def _ends(subject: _Subject) -> Iterator[str]:
     """Ends are reported once, with what was seen then, not with the next match's first observations."""
     game = subject.game
-    made = torch.zeros(subject.lanes, game.agents, dtype=torch.int64)
+    longest = torch.zeros(subject.lanes, dtype=torch.int64)
     ends = 0
     overwritten: list[bool] = []
     for turn, step in enumerate(subject.recording):
         outcome, rows = step.outcome, step.rows
-        made[rows.lane, rows.agent] += 1
+        longest.scatter_reduce_(0, rows.lane, rows.decision + 1, "amax")
         shapes = {
             "truncated": (torch.bool, (len(outcome.ended),)),
             "score": (torch.float32, (len(outcome.ended), game.agents)),
@@ -318,12 +326,12 @@ def _ends(subject: _Subject) -> Iterator[str]:
             return
         for lane, length in zip(outcome.ended.tolist(), outcome.length.tolist(), strict=True):
             at = f"lane {lane}, batch {turn}"
-            if made[lane].max() != length:
-                yield f"{at}: length is {length}, but the longest life had {int(made[lane].max())} decisions"
+            if longest[lane] != length:
+                yield f"{at}: length is {length}, but the longest life had {int(longest[lane])} decisions"
             match = int(rows.match[rows.lane == lane][0]) if (rows.lane == lane).any() else -1
             if (last.match[last.lane == lane] != match).any():
                 yield f"{at}: last has another match's number than the match that ended"
-            made[lane] = 0
+            longest[lane] = 0
             ends += 1
             if turn + 1 < len(subject.recording):
                 overwritten += _same_observations(last, subject.recording[turn + 1].rows, lane)
@@ -390,7 +398,9 @@ def _restarts(subject: _Subject) -> Iterator[str]:
     left = acted.rows.match[acted.rows.lane == 1]
     if 1 not in acted.outcome.ended and (fresh.match <= left.max()).any():
         yield "restart([1]) in a match kept the match number: two lives would share their ids"
-    game.restart(torch.tensor([0, 1]), torch.tensor([5, 5]))
+    takes_seeds = "seeds" in inspect.signature(game.restart).parameters  # where a level leaves luck to the match
+    seeds: dict[str, Tensor] = {"seeds": torch.tensor([7, 7])} if takes_seeds else {}
+    game.restart(torch.tensor([0, 1]), torch.tensor([5, 5]), **seeds)
     for turn in range(10):
         rows = game.decisions()
         if raw_bytes(rows.obs[rows.lane == 0]) != raw_bytes(rows.obs[rows.lane == 1]):
@@ -400,7 +410,7 @@ def _restarts(subject: _Subject) -> Iterator[str]:
             game.restart(ended)
         if torch.isin(torch.tensor([0, 1]), ended).any():
             break
-    game.restart(torch.tensor([0, 1]), torch.tensor([5, 6]))
+    game.restart(torch.tensor([0, 1]), torch.tensor([5, 6]), **seeds)
     rows = game.decisions()
     if subject.random_start and raw_bytes(rows.obs[rows.lane == 0]) == raw_bytes(rows.obs[rows.lane == 1]):
         yield "levels 5 and 6 start alike (or pass random_start=False)"

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparring.games.api import Box, Decisions, Game, Outcome
+from sparring.games.api import Box, Decisions, Game, Outcome, Structured
 
 R = TypeVar("R", Decisions, Outcome)
 
@@ -45,11 +45,16 @@ def choose(game: Game, rows: Decisions) -> Tensor:
     """Legal actions that depend on match, agent and decision only: alike in all lanes, whatever the order of rows."""
     ids = torch.stack([rows.match, rows.agent, rows.decision], dim=1).numpy()
     space = game.action
+    if isinstance(space, Structured):
+        return space.sample(rows, torch.from_numpy(_uniform(ids, space.draws)))
     if isinstance(space, Box):
         low = space.low if math.isfinite(space.low) else min(-1.0, space.high - 2.0)
         high = space.high if math.isfinite(space.high) else max(1.0, low + 2.0)
         uniform = torch.from_numpy(_uniform(ids, math.prod(space.shape)))
-        return (low + (high - low) * uniform).to(torch.float32).reshape(len(rows), *space.shape)
+        numbers = low + (high - low) * uniform
+        if not space.dtype.is_floating_point:
+            numbers = (low + (high - low + 1) * uniform).floor()
+        return numbers.to(space.dtype).reshape(len(rows), *space.shape)
     uniform = torch.from_numpy(_uniform(ids, 1))[:, 0]
     legal = torch.ones(len(rows), space.n, dtype=torch.bool) if rows.mask is None else rows.mask
     wanted = (uniform * legal.sum(dim=1)).long()
@@ -99,7 +104,7 @@ def _columns(record: Decisions | Outcome) -> dict[str, Tensor]:
         if isinstance(column, Decisions):
             found |= {f"{field.name}.{name}": value for name, value in _columns(column).items()}
         elif column is not None:
-            by_lane = isinstance(record, Outcome) and field.name in ("ended", "truncated", "score", "length")
+            by_lane = isinstance(record, Outcome) and field.name not in ("lane", "agent", "reward")
             found[field.name] = column[record.ended.argsort() if by_lane else order]  # type: ignore[union-attr]
     return found
 
