@@ -10,7 +10,14 @@ from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.games.tennis import Tennis
 
-GAMES: dict[str, Callable[..., Game]] = {Tennis.name: Tennis}
+
+def _loong(**options: Any) -> Game:
+    from sparring.games.loong import Loong  # imported here, so that other games do not wait for it
+
+    return Loong(**options)
+
+
+GAMES: dict[str, Callable[..., Game]] = {Tennis.name: Tennis, "loong": _loong}
 """The games that come with Sparring."""
 
 
@@ -18,7 +25,7 @@ def make(game: str | Callable[..., Game], *, lanes: int = 1, seed: int = 0, **op
     """A batch of `lanes` matches of a game, lane and seed deciding each.
 
     game: a name in `GAMES`, or your own factory, called as `game(lanes=lanes, seed=seed, **options)`
-    options: the game's own, such as `velocity="true"` of tennis
+    options: the game's own, such as `velocity="true"` of tennis or `maps="shipped"` of loong
 
     Raises SparringError for an unknown game or an option the game refuses.
     """

@@ -1,0 +1,373 @@
+"""Loong: the dragons of UNSW Battlecode 2026 on the exact engine of the core, as a `Game` (docs/loong-engine.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparring import _core
+from sparring.cache import cache_folder
+from sparring.errors import SparringError
+from sparring.games.api import Box, Decisions, Outcome, Structured
+from sparring.games.loong_rows import ACTION, LANE, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
+from sparring.levels.pool import MapPool, build_pool
+from sparring.levels.shipped import shipped_folder
+
+DEFAULT_MAPS = "generated:0:64"
+MAP_SOURCES = 'maps must be "generated:SEED:COUNT", "shipped", a folder, or a list of folders and map files'
+
+_LUCK = 0x6C6F6F6E67
+"""Stream of the draws of levels and match seeds: no other draws from the same seed share it."""
+_SEED_BITS = 62
+_NOBODY = 255
+"""The script of a team whose dragons somebody else plays."""
+_FAULTS = {
+    1: "more messages stood than a lean lane has room for; play with lean=False",
+    2: "more dragons lived than the lane has room for",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoongDecisions(Decisions):
+    """Dragons that must act now, at most one of a lane.
+
+    agent:    the dragon's slot in its lane; a newborn may take that of a dead one
+    decision: decisions of this life so far, 0 of a newborn
+    dragon:   int64 [n], the judge's id, which no two dragons of a match share; 0 and 1 are the queens
+    round:    int64 [n], 0 to 499
+    """
+
+    dragon: Tensor
+    round: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoongOutcome(Outcome):
+    """What one `Loong.act` brought.
+
+    Rewards are 0 until a match ends. Then every dragon that lives gets its team's result, 1, 0 or -1, and so does the
+    one that acted last, even if it died of it; those that died before get nothing, and a learner that credits them
+    reads `results`. `score` holds the same by slot, and 0 in the others. No match is truncated: round 499 is a real
+    end. `last` holds the dragons that live, as each would be told if it were asked now; if none lives, the one that
+    acted last, with what it was told then.
+
+    results: uint8 [e, bytes of a lane's row], see `Loong.results`
+    """
+
+    results: Tensor
+
+
+class Loong:
+    """Loong as a `Game`: a lane is one match, and its dragons act one after another.
+
+    Team 0 is A, team 1 is B. obs is uint8 [n, 1248], what the judge tells a dragon: `game.view(rows)` has its fields.
+    An action is uint8 [n, 80], made by `move`, `sprint`, `split` and `send` of `sparring.games.loong_rows`. The map and
+    the match seed that a lane plays next are drawn by (seed, lane, match).
+    """
+
+    name = "loong"
+    teams = 2
+    observation = Box(shape=(VIEW.itemsize,), low=0, high=255, dtype=torch.uint8)
+    action = Structured(shape=(ACTION.itemsize,), dtype=torch.uint8, draws=RANDOM_DRAWS, sample=random_actions)
+    restarts_itself = False
+
+    def __init__(
+        self,
+        *,
+        lanes: int = 1,
+        seed: int = 0,
+        maps: str | Path | Sequence[str | Path] | MapPool = DEFAULT_MAPS,
+        threads: int = 1,
+        observe: str = "view",
+        lean: bool = False,
+    ) -> None:
+        """Start a match in every lane.
+
+        maps:    "generated:SEED:COUNT" (made once, then kept in the cache folder), "shipped" (those of the installed
+                 judge), a folder, a list of folders and map files, or a pool
+        threads: that play the lanes; the result is the same
+        observe: "view", what the judge tells a dragon
+        lean:    less room for messages; a lane that needs more ends the run
+
+        Raises SparringError for an option that is not one of these, MapError for a map that the judge refuses.
+        """
+        for what, number in (("lanes", lanes), ("threads", threads)):
+            if number < 1:
+                raise SparringError(f"loong: {what} must be 1 or more, got {number}")
+        if observe != "view":
+            raise SparringError(f'loong: observe must be "view", got "{observe}"')
+        self.lanes = lanes
+        self.maps = map_pool(maps)
+        self._matches = _core.LoongMatches([_level(each.file) for each in self.maps], lanes, threads=threads, lean=lean)
+        self.agents = self._matches.slots
+        self._seed = seed & (2**64 - 1)
+        self._standing: NDArray[np.void] = self._matches.rows.view(LANE)[:, 0]
+        self._match = torch.full((lanes,), -1)
+        self._longest = torch.zeros(lanes, dtype=torch.int64)
+        self._dragon = torch.full((lanes, self.agents), -1)
+        self._decision = torch.zeros(lanes, self.agents, dtype=torch.int64)
+        self._rows: LoongDecisions | None = None
+        self.restart(torch.arange(lanes))
+
+    def decisions(self) -> LoongDecisions:
+        if self._rows is None:
+            self._rows = self._look()
+        return self._rows
+
+    def act(self, actions: Tensor) -> LoongOutcome:
+        """actions: uint8 [n, 80]. Raises SparringError for rows that are no actions, and then changes nothing.
+
+        Raises SparringError for a lane that has no room for its match: it names lane, map and seed, and no result of
+        this call counts.
+        """
+        rows = self.decisions()
+        if actions.dtype != torch.uint8 or actions.shape != (len(rows), ACTION.itemsize):
+            wanted = f"uint8 [{len(rows)}, {ACTION.itemsize}]"
+            raise SparringError(f"loong: actions must be {wanted}, got {actions.dtype} {list(actions.shape)}")
+        packed = np.zeros((self.lanes, ACTION.itemsize), np.uint8)
+        packed[rows.lane.numpy()] = actions.numpy()
+        try:
+            self._matches.act(packed)
+        except ValueError as error:
+            raise SparringError(f"loong: {error}; sparring.games.loong_rows has move, sprint, split and send") from None
+        self._rows = None
+        self._refuse_faults()
+        self._decision[rows.lane, rows.agent] += 1
+        self._longest[rows.lane] = self._longest[rows.lane].maximum(rows.decision + 1)
+        return self._outcome(rows)
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None, seeds: Tensor | None = None) -> None:
+        """Start a new match in `lanes` (int64 [k], each once).
+
+        levels: int64 [k], places in `maps`; None: drawn by (seed, lane, match)
+        seeds:  int64 [k], the bits of a match seed being an unsigned number; None: drawn likewise, 62 bits
+
+        Raises SparringError if a lane or level is not there.
+        """
+        if len(set(lanes.tolist())) != len(lanes):
+            raise SparringError("loong: a lane is named twice in restart")
+        for what, numbers, count in (("lane", lanes, self.lanes), ("level", levels, len(self.maps))):
+            if numbers is None:
+                continue
+            if numbers.shape != lanes.shape:
+                raise SparringError(f"loong: {len(lanes)} lanes, but {what}s of shape {list(numbers.shape)}")
+            wrong = numbers[(numbers < 0) | (numbers >= count)]
+            if len(wrong):
+                raise SparringError(f"loong: there is no {what} {int(wrong[0])}: there are {count}")
+        if seeds is not None and seeds.shape != lanes.shape:
+            raise SparringError(f"loong: {len(lanes)} lanes, but seeds of shape {list(seeds.shape)}")
+        self._match[lanes] += 1
+        starting = zip(lanes.tolist(), self._match[lanes].tolist(), strict=True)
+        luck = np.array([self._luck(lane, match) for lane, match in starting], np.int64).reshape(-1, 2)
+        self._matches.restart(
+            np.ascontiguousarray(lanes, np.int64),
+            np.ascontiguousarray(luck[:, 0] % len(self.maps) if levels is None else levels, np.int64),
+            np.ascontiguousarray(luck[:, 1] if seeds is None else seeds, np.int64).view(np.uint64),
+        )
+        self._rows = None
+        self._longest[lanes] = 0
+        self._dragon[lanes] = -1
+        self._decision[lanes] = 0
+
+    def view(self, rows: Decisions) -> NDArray[np.void]:
+        """What the dragons are told, [n] with the fields of `_core.LOONG_VIEW`."""
+        return views(rows.obs)
+
+    def results(self, outcome: LoongOutcome) -> NDArray[np.void]:
+        """How the ended matches ended, [e] with the fields of `_core.LOONG_LANE`.
+
+        Among them: winner (0 nobody, 1 A, 2 B), reason (0 a team was out, 1 the round limit), round (the last one),
+        level, seed, and of both teams, [e, 2]: dragons alive, their total length, that of the queen, the longest.
+        """
+        ended: NDArray[np.void] = outcome.results.numpy().view(LANE)[:, 0]
+        return ended
+
+    def scripted(self, rows: Decisions, script: str | Tensor, *, seed: int = 0) -> Tensor:
+        """What scripted players do in `rows`, which must be (some of) those of the last `decisions()`: uint8 [n, 80].
+
+        script: a name of `SCRIPTS`, or its number for each row, int64 [n]
+        seed:   of the players' own chance; what a dragon does is a function of it, of what it is told, and of who it is
+        """
+        numbers = script if isinstance(script, Tensor) else torch.full((len(rows),), script_number(script))
+        if numbers.shape != rows.lane.shape or ((numbers < 0) | (numbers >= len(SCRIPTS))).any():
+            raise SparringError(f"loong: script must be a name, or int64 [{len(rows)}] below {len(SCRIPTS)}")
+        now = self.decisions()
+        place = torch.full((self.lanes,), -1)
+        place[now.lane] = torch.arange(len(now))
+        at = place[rows.lane]
+        if (at < 0).any() or any(
+            not torch.equal(getattr(now, name)[at], getattr(rows, name)) for name in ("match", "agent", "decision")
+        ):
+            raise SparringError("loong: scripted players decide for dragons that wait now: give rows of decisions()")
+        scripts = np.full((self.lanes, 2), _NOBODY, np.uint8)
+        scripts[rows.lane.numpy(), rows.team.numpy()] = numbers.numpy()
+        actions = np.zeros((self.lanes, ACTION.itemsize), np.uint8)
+        self._matches.decide(scripts, seed & (2**64 - 1), actions)
+        return torch.from_numpy(actions[rows.lane.numpy()])
+
+    def state(self) -> dict[str, Tensor]:
+        self.decisions()  # takes note of newborns
+        return {
+            "lanes": torch.from_numpy(self._matches.state()),
+            "match": self._match.clone(),
+            "longest": self._longest.clone(),
+            "dragon": self._dragon.clone(),
+            "decision": self._decision.clone(),
+            "seed": torch.from_numpy(np.array([self._seed], np.uint64).view(np.int64)),
+            "maps": torch.tensor(list(bytes.fromhex(self.maps.hash)), dtype=torch.uint8),
+        }
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Raises SparringError for the state of another number of lanes, of other maps, or with other room."""
+        own = self.state()
+        for name, column in own.items():
+            if name not in state or state[name].shape != column.shape:
+                raise SparringError(f"loong: the state is of other lanes, maps or options: {name} does not fit")
+        if not torch.equal(state["maps"], own["maps"]):
+            raise SparringError("loong: the state is of a game on other maps: give the same maps in the same order")
+        try:
+            self._matches.load_state(np.ascontiguousarray(state["lanes"]))
+        except ValueError as error:
+            raise SparringError(f"loong: {error}") from None
+        for name, column in (("match", self._match), ("longest", self._longest), ("dragon", self._dragon)):
+            column.copy_(state[name])
+        self._decision.copy_(state["decision"])
+        self._seed = int(state["seed"].numpy().view(np.uint64)[0])
+        self._rows = None
+        self._refuse_faults()
+
+    def _look(self) -> LoongDecisions:
+        """The rows of the lanes that wait. A dragon that was not met before in its slot starts a life."""
+        self._matches.look()
+        at = np.flatnonzero(self._standing["waiting"])
+        standing, lane = self._standing[at], torch.from_numpy(at)
+        agent, dragon = _column(standing, "slot"), _column(standing, "dragon")
+        born = self._dragon[lane, agent] != dragon
+        self._dragon[lane[born], agent[born]] = dragon[born]
+        self._decision[lane[born], agent[born]] = 0
+        return LoongDecisions(
+            lane=lane,
+            match=self._match[lane],
+            team=_column(standing, "team"),
+            agent=agent,
+            decision=self._decision[lane, agent],
+            obs=torch.from_numpy(self._matches.views[at]),
+            dragon=dragon,
+            round=_column(standing, "round"),
+        )
+
+    def _outcome(self, rows: LoongDecisions) -> LoongOutcome:
+        over = torch.from_numpy(self._standing["over"] != 0)[rows.lane]
+        ended = rows.lane[over]
+        standing = self._standing[ended.numpy()]
+        a_wins = (standing["winner"] == 1).astype(np.float32) - (standing["winner"] == 2)
+        result = torch.from_numpy(np.stack([a_wins, -a_wins], axis=1))  # by team
+        score = torch.zeros(len(ended), self.agents)
+        lane, agent, reward, last = [rows.lane], [rows.agent], [torch.zeros(len(rows))], [rows[rows.lane < 0]]
+        for place, at in enumerate(over.nonzero()):
+            actor = rows[at]
+            there = self._alive(actor, int(standing["round"][place]))
+            score[place, there.agent] = result[place, there.team]
+            score[place, actor.agent] = result[place, actor.team]
+            reward[0][at] = score[place, actor.agent]
+            others = there.agent[there.agent != actor.agent]
+            lane.append(actor.lane.expand(len(others)))
+            agent.append(others)
+            reward.append(score[place, others])
+            last.append(there if len(there) else actor)
+        return LoongOutcome(
+            lane=torch.cat(lane),
+            agent=torch.cat(agent),
+            reward=torch.cat(reward),
+            ended=ended,
+            truncated=torch.zeros(len(ended), dtype=torch.bool),
+            score=score,
+            length=self._longest[ended],
+            last=_joined(last),
+            results=torch.from_numpy(standing.view(np.uint8).reshape(-1, LANE.itemsize).copy()),
+        )
+
+    def _alive(self, actor: LoongDecisions, round: int) -> LoongDecisions:
+        """The dragons that live in the lane of the one row of `actor`, by id."""
+        lane = int(actor.lane)
+        alive = self._matches.dragons(lane)
+        ids = torch.tensor([each[:3] for each in alive], dtype=torch.int64).reshape(-1, 3)
+        told = [self._matches.view_of(lane, slot) for _, slot, *_ in alive]
+        return LoongDecisions(
+            lane=actor.lane.expand(len(alive)),
+            match=actor.match.expand(len(alive)),
+            team=ids[:, 2],
+            agent=ids[:, 1],
+            decision=self._decision[lane, ids[:, 1]],
+            obs=torch.from_numpy(np.array(told, np.uint8).reshape(-1, VIEW.itemsize)),
+            dragon=ids[:, 0],
+            round=torch.full((len(alive),), round),
+        )
+
+    def _luck(self, lane: int, match: int) -> NDArray[np.int64]:
+        """Two numbers of 62 random bits: for the level and for the match seed."""
+        seed = _core.mix64(self._seed ^ _core.mix64(lane))
+        return _core.integers(seed, _LUCK, match, 2, 1 << _SEED_BITS)
+
+    def _refuse_faults(self) -> None:
+        for lane in np.flatnonzero(self._standing["fault"]):
+            row = self._standing[lane]
+            why = _FAULTS[int(row["fault"])]
+            where = f"lane {lane}, map {self.maps[int(row['level'])].source}, match seed {int(row['seed'])}"
+            raise SparringError(f"loong: {where}, round {int(row['round'])}: {why}; its match does not count")
+
+
+def map_pool(maps: str | Path | Sequence[str | Path] | MapPool) -> MapPool:
+    """The maps that `Loong` was asked for. Raises SparringError, as `Loong` does."""
+    if isinstance(maps, MapPool):
+        return maps
+    if isinstance(maps, str) and maps.startswith("generated"):
+        _, *numbers = maps.split(":")
+        if len(numbers) != 2 or not all(number.isdecimal() for number in numbers) or int(numbers[1]) < 1:
+            raise SparringError(f'loong: {MAP_SOURCES}; got "{maps}"')
+        folder = cache_folder() / "maps"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            cache = folder
+        except OSError:
+            cache = None  # then they are made every time
+        return build_pool(seed=int(numbers[0]), generated=int(numbers[1]), exclude_shipped=False, cache=cache)
+    paths = [maps] if isinstance(maps, str | Path) else list(maps)
+    folders = [shipped_folder() if path == "shipped" else Path(path) for path in paths]
+    missing = [path for path in folders if not path.exists()]
+    if missing or not folders:
+        raise SparringError(f"loong: {MAP_SOURCES}; there is no {missing[0] if missing else 'map in an empty list'}")
+    return build_pool(generated=0, folders=folders, exclude_shipped=False)
+
+
+def script_number(name: str) -> int:
+    """Its place in `SCRIPTS`. Raises SparringError."""
+    if name not in SCRIPTS:
+        raise SparringError(f"loong: no scripted player {name}: there are {', '.join(SCRIPTS)}")
+    return SCRIPTS.index(name)
+
+
+def _level(file: bytes) -> _core.LoongLevel:
+    level = _core.loong_level(file)
+    if isinstance(level, bytes):
+        raise SparringError(f"loong: {level.decode(errors='replace')}")
+    return level
+
+
+def _column(rows: NDArray[np.void], name: str) -> Tensor:
+    return torch.from_numpy(rows[name].astype(np.int64))
+
+
+def _joined(parts: list[LoongDecisions]) -> LoongDecisions:
+    columns: dict[str, Any] = {
+        name: torch.cat([getattr(part, name) for part in parts])
+        for name in ("lane", "match", "team", "agent", "decision", "obs", "dragon", "round")
+    }
+    return LoongDecisions(**columns)
