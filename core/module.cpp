@@ -167,6 +167,23 @@ nb::object normals(u64 seed, u64 stream, const Counters& counters) {
   return own_array(std::move(out), {n, 4});
 }
 
+// float32 [n, 4] uniform in [0, 1), one Philox block per row of counters. Multiples of 2^-23: such a number times a
+// float32 total stays below the total after rounding, so that whoever inverts a cumulative sum never falls off its end.
+nb::object uniforms(u64 seed, u64 stream, const Counters& counters) {
+  const std::size_t n = counters.shape(0);
+  std::vector<float> out(n * 4);
+  const u64 key = sparring::stream_key(seed, stream);
+  for (std::size_t i = 0; i < n; ++i) {
+    const i64* c = counters.data() + i * 4;
+    const auto block = sparring::philox(key, static_cast<u32>(c[0]), static_cast<u32>(c[1]), static_cast<u32>(c[2]),
+                                        static_cast<u32>(c[3]));
+    for (std::size_t word = 0; word < 4; ++word) {
+      out[i * 4 + word] = static_cast<float>(block.word[word] >> 9) * 0x1p-23f;
+    }
+  }
+  return own_array(std::move(out), {n, 4});
+}
+
 // int64 [n] in [0, high): the draws `counter` * n onwards of a stream, each from 64 random bits (bias below high /
 // 2^64).
 nb::object integers(u64 seed, u64 stream, u64 counter, i64 n, u64 high) {
@@ -195,6 +212,7 @@ NB_MODULE(_core, m) {
   m.doc() = "Compiled core of Sparring: game rules and counter-based random numbers.";
   m.attr("source_hash") = SPARRING_CORE_HASH;
   m.def("normals", &normals, "seed"_a, "stream"_a, "counters"_a);
+  m.def("uniforms", &uniforms, "seed"_a, "stream"_a, "counters"_a);
   m.def("integers", &integers, "seed"_a, "stream"_a, "counter"_a, "n"_a, "high"_a);
   m.def("mix64", &sparring::mix64, "x"_a);
   bind_loong(m);

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from scipy import stats
 
 from sparring import _core
+from sparring.learn.noise import choice_uniforms
 
 MASK = 2**64 - 1
 
@@ -125,6 +127,28 @@ def test_normals_are_normal() -> None:
     columns = np.concatenate([drawn[:-1], drawn[1:]], axis=1)
     off_diagonal = np.corrcoef(columns.T) - np.eye(8)
     assert abs(off_diagonal).max() < 5 / math.sqrt(len(drawn))
+
+
+def test_uniforms_equal_the_words_of_the_paper() -> None:
+    rows = counters(300)
+    rows[0] = 0
+    seed, stream = 7, 65536 * 2 + 5
+    words = [philox(mix64(seed ^ mix64(stream)), tuple(row)) for row in rows.tolist()]
+    drawn = _core.uniforms(seed, stream, rows)
+    assert drawn.dtype == np.float32
+    assert np.array_equal(drawn.astype(float), np.array(words) // 2**9 / 2**23)
+
+
+def test_uniforms_of_choices_are_keyed_by_who_decides_when() -> None:
+    lane, match, dragon, round_ = (torch.arange(20) % k for k in (2, 3, 5, 7))
+    drawn = choice_uniforms(lane, match, dragon, round_, seed=3, stream=9)
+    assert drawn.shape == (20, 12)
+    assert len(drawn.unique()) > 230  # no number serves two parts
+    alone = choice_uniforms(lane[4:5], match[4:5], dragon[4:5], round_[4:5], seed=3, stream=9)
+    assert torch.equal(alone, drawn[4:5])
+    key = np.array([[0, 1, 4, 4]], np.int64)  # row 4: lane, match, dragon, round
+    third = _core.uniforms(3, 9 + 2 * 65536, key)
+    assert np.array_equal(third[0], drawn[4, 8:].numpy())
 
 
 def test_the_order_of_a_batch_changes_nothing() -> None:

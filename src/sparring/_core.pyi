@@ -10,6 +10,9 @@ source_hash: str
 def normals(seed: int, stream: int, counters: NDArray[int64]) -> NDArray[float32]:
     """Standard normals float32 [n, 4], a pure function of (seed, stream, row of counters int64 [n, 4])."""
 
+def uniforms(seed: int, stream: int, counters: NDArray[int64]) -> NDArray[float32]:
+    """Uniforms float32 [n, 4] in [0, 1), multiples of 2^-23, a pure function of (seed, stream, row of counters)."""
+
 def integers(seed: int, stream: int, counter: int, n: int, high: int) -> NDArray[int64]:
     """int64 [n] uniform in [0, high), a pure function of (seed, stream, counter, index)."""
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring import _core
 from sparring.games.api import Decisions
+from sparring.policies.actions import UNIFORMS
 
 _BLOCK = 4
-"""Normals that one block of the generator gives."""
+"""Numbers that one block of the generator gives."""
 
 
 def row_normals(rows: Decisions, size: int, *, seed: int, stream: int) -> Tensor:
@@ -19,8 +23,30 @@ def row_normals(rows: Decisions, size: int, *, seed: int, stream: int) -> Tensor
     stream: below 65536; more than four numbers take further streams from above.
     """
     agents_lane = rows.lane * 65536 + rows.agent
-    counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1).cpu().numpy()
-    blocks = [_core.normals(seed, stream + 65536 * block, counters) for block in range(-(-size // _BLOCK))]
+    counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1)
+    return _blocks(_core.normals, counters, size, seed=seed, stream=stream)
+
+
+def choice_uniforms(lane: Tensor, match: Tensor, dragon: Tensor, round_: Tensor, *, seed: int, stream: int) -> Tensor:
+    """The uniforms float32 [n, 12] that `Tree.sample` takes, a pure function of seed, stream, and who decides when.
+
+    lane, match, dragon (the id that is unique in its match), round_: int64 [n], each below 2^32; stream: below 65536
+    """
+    counters = torch.stack((lane, match, dragon, round_), dim=1)
+    return _blocks(_core.uniforms, counters, UNIFORMS, seed=seed, stream=stream)
+
+
+def _blocks(
+    draw: Callable[[int, int, NDArray[np.int64]], NDArray[np.float32]],
+    counters: Tensor,
+    size: int,
+    *,
+    seed: int,
+    stream: int,
+) -> Tensor:
+    """float32 [n, size] of counters int64 [n, 4]: numbers beyond one block's come from streams 65536 apart."""
+    rows = counters.cpu().numpy()
+    blocks = [draw(seed, stream + 65536 * block, rows) for block in range(-(-size // _BLOCK))]
     return torch.from_numpy(np.concatenate(blocks, axis=1)[:, :size])
 
 
