@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import itertools
+import json
 import random
 import struct
 import tracemalloc
@@ -17,13 +19,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loong_maps import random_map, simple_map
 
+from sparring import _core
+from sparring.cli import main
 from sparring.errors import SparringError
 from sparring.judge import replay_format as fmt
 from sparring.judge.capnp import pack, unpack
 from sparring.judge.native import DEBUG_ALL, DEBUG_LIMITS, NativeEngine
 from sparring.judge.official import official_engine
 from sparring.judge.players import Player
+from sparring.judge.replay_report import ReplayCheck, check_replay, report_replay
 from sparring.judge.replays import LIMIT_REACHED, replies, resimulate
+from sparring.levels.maps import map_hash, read_map
 
 Reply = Callable[[int, bytes], bytes]
 
@@ -519,3 +525,104 @@ def test_files(tmp_path: Path) -> None:
     path.write_bytes(small_replay()[:-5])
     with pytest.raises(SparringError, match=r"match\.replay is damaged, or no replay: it "):
         fmt.read_replay(str(path))
+
+
+# ---- The verb `sparring replay`.
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.replay"
+    path.write_bytes(small_replay())
+    return path
+
+
+def test_a_replay_in_short(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay = fmt.read_replay(file)
+    report = report_replay(file)
+    assert (report.bot_a, report.bot_b, report.seed, report.result) == ("alpha", "bêta", replay.seed, replay.result)
+    assert report.sha256 == hashlib.sha256(small_replay()).hexdigest()
+    assert report.events == len(replay.events)
+    assert report.rounds == [event.round for event in replay.events if isinstance(event, fmt.RoundStart)][-1] + 1
+    assert report.turns == sum(isinstance(event, fmt.TurnStart) for event in replay.events)
+    living = replay.result.a.dragons + replay.result.b.dragons
+    assert len(read_map(replay.map).dragons) + report.births - sum(report.deaths.values()) == living
+    assert report.map_hash == map_hash(read_map(replay.map)) and report.map_error is None
+    assert main(["replay", "show", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"{file}: alpha against bêta, seed {replay.seed}\n") and report.sha256 in shown
+    assert main(["replay", "show", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [report.json()]
+
+
+def test_what_a_replay_names_gives_no_orders_to_the_terminal(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    replay = dataclasses.replace(fmt.read_replay(file), bot_a="\x1b[2J\udcff", map=b"nothing", seed=None)
+    file.write_bytes(fmt.write_replay(replay))
+    assert main(["replay", "show", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert ": ?[2J? against bêta, seed unknown\n  map: refused: " in shown
+
+
+def test_replays_are_checked(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other, bare = file.with_name("other.replay"), file.with_name("bare.replay")
+    spoilt, number = changed(fmt.read_replay(file), fmt.TurnStart, dragon=77)
+    other.write_bytes(fmt.write_replay(spoilt))
+    bare.write_bytes(fmt.write_replay(dataclasses.replace(spoilt, seed=None)))
+    turns = report_replay(file).turns
+    assert check_replay(file) == ReplayCheck(file=str(file), status="equal", turns=turns)
+    assert main(["replay", "check", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}: equal, {turns:,} turns\n"
+    assert main(["replay", "check", str(file), str(other)]) == 1
+    assert f"{other}: differs: event {number} differs" in capsys.readouterr().out
+    damaged = file.with_name("damaged.replay")
+    damaged.write_bytes(small_replay()[:-9])
+    missing = file.with_name("missing.replay")
+    assert main(["replay", "check", "--json", str(bare), str(other), str(damaged), str(missing)]) == 2
+    checks = json.loads(capsys.readouterr().out)
+    assert [check["status"] for check in checks] == ["unplayable", "differs", "unplayable", "unplayable"]
+    assert checks[0]["detail"] == "it has no seed, so nobody knows where pearls will appear"
+    assert "damaged.replay is damaged, or no replay" in checks[2]["detail"]
+    assert "cannot read" in checks[3]["detail"] and checks[3]["core"] == _core.source_hash[:12]
+
+
+def test_the_verb_refuses_in_one_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, words in [
+        (["show", str(file.with_name("none"))], "cannot read"),
+        (["show"], "no replay named"),
+        (["check"], "no replay named"),
+        (["chekc", str(file)], "did you mean check?"),
+    ]:
+        assert main(["replay", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert words in error and error.count("\n") == 1
+
+
+def test_no_change_of_the_events_crashes_a_check(file: Path) -> None:
+    """Events left out, doubled, moved, or given another's values: equal, or a reason."""
+    replay, pick = fmt.read_replay(file), random.Random(5)
+    met = set()
+    for _ in range(30):
+        events = list(replay.events)
+        for _ in range(pick.randint(1, 3)):
+            at, other = pick.randrange(len(events)), pick.choice(replay.events)
+            kind = pick.randrange(4)
+            if kind == 0:
+                del events[at]
+            elif kind == 1:
+                events.insert(at, other)
+            elif kind == 2:
+                events[at] = other
+            else:
+                name = pick.choice(dataclasses.fields(events[at])).name
+                twin = pick.choice([event for event in replay.events if type(event) is type(events[at])])
+                events[at] = dataclasses.replace(events[at], **{name: getattr(twin, name)})
+        file.write_bytes(fmt.write_replay(dataclasses.replace(replay, events=tuple(events))))
+        met.add(check_replay(file).status)
+    assert met >= {"differs", "unplayable"}
+
+
+def test_limits_told_too_often_take_no_memory() -> None:
+    turn, limit = fmt.TurnStart(0), fmt.EngineLog(0, LIMIT_REACHED)
+    assert len(replies([turn, limit, turn, limit])) == 2
+    with pytest.raises(SparringError, match="it tells 3 times that the notes"):
+        replies([turn, limit, turn, limit, turn, limit])

@@ -23,6 +23,7 @@ usage: sparring VERB ...
   maps       check, show and generate maps of Loong
   match      play two bots against each other in the judge's own engine and sandbox
   inspect    ask a bot again what was asked in a recorded match, and compare
+  replay     show replays of Loong, and play them again
   lockstep   compare our Loong engine with the organisers', byte for byte
   doctor     check this machine
 
@@ -65,6 +66,7 @@ _VERBS: dict[str, Verb] = {
     "maps": _room("loong", "maps_verb"),
     "match": _room("judge", "match_verb"),
     "inspect": _room("judge", "inspect_verb"),
+    "replay": _room("replay", "replay_verb"),
     "lockstep": _room("loong", "lockstep_verb"),
     "doctor": parsed(
         "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and the mend."

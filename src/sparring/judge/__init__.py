@@ -13,18 +13,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sparring.judge.native import MatchResult, NativeEngine
     from sparring.judge.replay_format import Replay, read_replay, write_replay
+    from sparring.judge.replay_report import check_replay, report_replay
     from sparring.judge.replays import resimulate
 
 _HOMES = {
     "MatchResult": "native",
     "NativeEngine": "native",
     "Replay": "replay_format",
+    "check_replay": "replay_report",
     "read_replay": "replay_format",
+    "report_replay": "replay_report",
     "resimulate": "replays",
     "write_replay": "replay_format",
 }
 
-__all__ = ["MatchResult", "NativeEngine", "Replay", "read_replay", "resimulate", "write_replay"]
+__all__ = [
+    "MatchResult",
+    "NativeEngine",
+    "Replay",
+    "check_replay",
+    "read_replay",
+    "report_replay",
+    "resimulate",
+    "write_replay",
+]
 
 
 def __getattr__(name: str) -> Any:  # loaded at first use: the doctor looks in here where the core cannot be imported

@@ -10,6 +10,7 @@ from sparring.errors import SparringError
 from sparring.judge.native import DEBUG_ALL, DEBUG_LIMITS, NativeEngine, load_level
 from sparring.judge.replay_format import (
     DIRECTIONS,
+    TEAMS,
     DebugDraw,
     DragonAction,
     DragonIndicator,
@@ -40,6 +41,14 @@ _MOST_TEXT = 16 << 20  # bytes of notes that the judge keeps of a team
 _OPPOSITE = {"N": "S", "E": "W", "S": "N", "W": "E"}
 
 
+class Unplayable(SparringError):
+    """A replay that cannot be played again, and the `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"this replay cannot be played again: {reason}")
+        self.reason = reason
+
+
 def resimulate(
     replay: Replay, engine: Any = None, *, on_turn: Callable[[int, bytes, bytes], None] | None = None
 ) -> int:
@@ -49,11 +58,12 @@ def resimulate(
     every turn, with the text that the dragon reads; from their second turn on, dragons read it as of protocol 3. What
     a replay does not tell is not replied: rays of dragons that died, lines that a later one overruled.
 
-    Returns the number of turns. Raises SparringError if the replay lacks what it takes, or at the first difference.
+    Returns the number of turns. Raises Unplayable if the replay lacks what it takes, SparringError at the first
+    difference.
     """
     lacks = _lacks(replay)
     if lacks:
-        raise SparringError(f"this replay cannot be played again: {lacks}")
+        raise Unplayable(lacks)
     turns = replies(replay.events)
     asked = 0
 
@@ -78,12 +88,16 @@ def resimulate(
 
 
 def replies(events: Iterable[Event]) -> list[tuple[int, bytes]]:
-    """What the dragons replied in a match with these events, turn by turn, as far as the events tell it."""
+    """What the dragons replied in a match with these events, turn by turn, as far as the events tell it.
+
+    Raises Unplayable for events that no match has.
+    """
     turns: list[tuple[int, bytes]] = []
     ends: dict[int, tuple[str, Tile, Tile]] = {}  # facing, head and tail of every dragon
     lines: list[str] = []
     rays: list[SonarPing] = []
     acts = False
+    limits = 0
 
     def end_turn() -> None:
         if rays:
@@ -116,6 +130,9 @@ def replies(events: Iterable[Event]) -> list[tuple[int, bytes]]:
             case EngineLog(_, text) if text.startswith(UNREADABLE):
                 lines.append(text.removeprefix(UNREADABLE))
             case EngineLog(_, text) if text == LIMIT_REACHED and not acts:
+                limits += 1
+                if limits > len(TEAMS):
+                    raise Unplayable(f"it tells {limits} times that the notes of a team reached their limit")
                 lines.append(f"LOG {'.' * (_MOST_TEXT + 1)}")  # what went beyond the limit is not told
             case DebugDraw(_, drawing):
                 lines.append(_line_of(drawing))
@@ -148,7 +165,7 @@ def _asked_for(rays: Sequence[SonarPing], facing: str, head: Tile | None, tail: 
         order = [DIRECTIONS.index(direction) for direction in asked]
         if all(placed) and (from_tail is not None or back not in asked) and order == sorted(set(order)):
             return asked
-    raise SparringError(f"this replay cannot be played again: no dragon can send {rays[0]} and the rays after it")
+    raise Unplayable(f"no dragon can send {rays[0]} and the rays after it")
 
 
 def _lacks(replay: Replay) -> str | None:
