@@ -23,7 +23,8 @@ def keep(path: Path, content: bytes) -> None:
         part.write_bytes(content)
         part.replace(path)
     except OSError:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

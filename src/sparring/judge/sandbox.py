@@ -43,7 +43,7 @@ class SandboxSide:
         reply = asked.ask(block)
         self.retries += max(0, asked.starts - max(started, 1))
         points, memory = asked.live
-        return Answer(reply, points, memory, asked.error)
+        return Answer(reply, points, memory, asked.error and _in_a_line(asked.error))
 
     def died(self, dragon: int) -> None:
         self._dragons.pop(dragon).stop()
@@ -101,6 +101,12 @@ class _Dragon(toolkit.SandboxBot):  # type: ignore[misc, unused-ignore]
                 state = str(super()._poll(max(0.0, deadline - time.monotonic())))
                 if state != "wait" or time.monotonic() >= deadline:
                     return state
+
+
+def _in_a_line(error: str) -> str:
+    """Without the backtrace of a trap."""
+    first, *more = error.strip().splitlines()
+    return f"{first.partition(':')[0]}: {more[-1].strip()}" if more else first
 
 
 def _box(bot: Program, stdin: Any, stdout: Any) -> Any:

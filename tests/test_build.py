@@ -1,0 +1,214 @@
+"""Bots built by their content, and what is no bot: one line each, and nothing left behind."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sparring import _core
+from sparring.errors import SparringError
+from sparring.judge import build
+from sparring.judge.entrants import load_entrant
+
+BOT = Path(__file__).parent / "bots" / "moody"
+
+
+def zipped(path: Path, **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_zip_a_folder_and_its_wasm_are_one_entrant_and_a_header_makes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bot = load_entrant(BOT)
+    files = {path.name: path.read_bytes() for path in BOT.iterdir()}
+    shutil.copytree(BOT, tmp_path / "copy")
+    (tmp_path / "copy" / ".notes").write_text("no part of it")
+    shutil.copy(str(bot.path), tmp_path / "bot.wasm")
+    monkeypatch.setattr(build, "_built", lambda *_: pytest.fail("this is built already"))
+    for each in (zipped(tmp_path / "bot.zip", **files), tmp_path / "copy", tmp_path / "bot.wasm"):
+        again = load_entrant(each)
+        assert (again.hash, again.name) == (bot.hash, each.stem)
+    for name, content in (("moods.h", b" "), ("weights.bin", b"\0")):
+        monkeypatch.setattr(build, "_built", lambda *_: b"built anew")
+        changed = zipped(tmp_path / "changed.zip", **{**files, name: files.get(name, b"") + content})
+        assert build.build_bot(changed).read_bytes() == b"built anew"
+        build.build_bot(changed).unlink()
+
+
+def test_a_wasm_that_is_overwritten_later_plays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "bot.wasm"
+    shutil.copy(str(load_entrant(BOT).path), path)
+    loaded = load_entrant(path)
+    path.write_bytes(b"another")
+    assert loaded.path is not None and loaded.path != path and loaded.path.read_bytes() != b"another"
+
+
+def test_names_are_players_and_a_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [load_entrant(name) for name in _core.LOONG_SCRIPTS]
+    assert [each.name for each in found] == list(_core.LOONG_SCRIPTS)
+    assert len({each.hash for each in found}) == len(found) and {each.kind for each in found} == {"scripted"}
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(BOT, tmp_path / "hunter")
+    assert load_entrant("hunter").hash == load_entrant(BOT).hash
+
+
+def test_the_first_error_of_the_compiler_is_told_with_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot" / "main.c").write_text("int main(void) {\n  int a = 1\n  return b;\n}\n")
+    with pytest.raises(SparringError) as error:
+        load_entrant(tmp_path / "bot")
+    assert (
+        str(error.value) == f"{tmp_path}/bot does not compile: main.c:2:12: error: expected ';' at end of declaration"
+    )
+    (tmp_path / "bot" / "main.c").write_text("int elsewhere(void);\nint main(void) { return elsewhere(); }\n")
+    with pytest.raises(SparringError, match=r"^\S+ does not compile: wasm-ld: error: .*undefined symbol: elsewhere$"):
+        load_entrant(tmp_path / "bot")
+    assert not list(Path(build.tempfile.gettempdir()).glob("sparring-build-*"))
+
+
+def link(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        entry = zipfile.ZipInfo("main.c")
+        entry.external_attr = 0o120777 << 16
+        archive.writestr(entry, "/etc/passwd")
+
+
+def twice(path: Path) -> None:
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("main.c", "1")
+        archive.writestr("main.c", "2")
+
+
+def torn(path: Path) -> None:
+    zipped(path, **{"main.c": bytes(range(256)) * 40})
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def spoilt(path: Path) -> None:
+    zipped(path, **{"main.c": bytes(range(256)) * 40})
+    content = bytearray(path.read_bytes())
+    content[60] ^= 255
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (torn, "is no zip, or is damaged: File is not a zip file"),
+        (spoilt, "is no zip, or is damaged: "),
+        (lambda path: path.write_bytes(b""), "is no zip, or is damaged: "),
+        (lambda path: path.write_bytes(bytes(build.MOST_ZIP_BYTES + 1)), "has 4,194,305 bytes, and the judge takes at"),
+        (lambda path: zipped(path, **{"main.c": bytes(build.MOST_BYTES + 1)}), "unpacks to more than 64 MiB"),
+        (
+            lambda path: zipped(path, **{"../main.c": b""}),
+            r"would write outside its folder: it has a file named '\.\./",
+        ),
+        (lambda path: zipped(path, **{"/main.c": b""}), "would write outside its folder"),
+        (lambda path: zipped(path, **{"a\\..\\main.c": b""}), "would write outside its folder"),
+        (lambda path: zipped(path, **{"C:main.c": b""}), "would write outside its folder"),
+        (link, "has a link, main.c: put the file itself into the zip"),
+        (twice, "has two files named main.c"),
+        (lambda path: zipped(path, **{"main.py": b""}), "is a Python bot, and only C and C\\+\\+ ones are played here"),
+        (lambda path: zipped(path, **{"notes.txt": b""}), "is no bot: there is no .c, .cc, .cpp, .cxx or .c"),
+    ],
+)
+def test_a_zip_that_is_no_bot_is_refused(tmp_path: Path, make: Callable[[Path], object], text: str) -> None:
+    path = tmp_path / "bot.zip"
+    make(path)
+    with pytest.raises(SparringError, match=text) as error:
+        load_entrant(path)
+    assert str(error.value).startswith(f"{path} ") and "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def wasm(text: str) -> bytes:
+    import wasmtime
+
+    return bytes(wasmtime.wat2wasm(text))
+
+
+MEMORY = '(import "env" "memory" (memory 1 65536 shared))'
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "it is no WebAssembly: "),
+        (b"\0asm\1\0\0\0torn", "it is no WebAssembly: "),
+        (wasm("(module)"), "it does not ask for one shared memory and for functions"),
+        (wasm('(module (import "env" "memory" (memory 1)))'), "it does not ask for one shared memory"),
+        (wasm(f'(module {MEMORY} (import "env" "g" (global i32)))'), "it does not ask for one shared memory"),
+        (wasm(f'(module {MEMORY} (import "a" "f" (func (param externref))))'), "it does not ask for one shared memory"),
+        (wasm(f"(module {MEMORY})"), "it exports no _start: it is a library, not a program"),
+        (
+            wasm('(module (import "env" "memory" (memory 800 65536 shared)) (func (export "_start")))'),
+            "it starts with 50 MiB of memory, and the judge gives 48",
+        ),
+        (
+            wasm(f'(module {MEMORY} (func (export "_start")) (func (export "wasmer_metering_remaining_points")))'),
+            "it brings a meter of its own",
+        ),
+    ],
+)
+def test_a_wasm_that_is_no_bot_is_refused(tmp_path: Path, content: bytes, text: str) -> None:
+    path = tmp_path / "bot.wasm"
+    path.write_bytes(content)
+    with pytest.raises(SparringError, match=text) as error:
+        load_entrant(path)
+    assert str(error.value).startswith(f"{path} cannot play: ") and "\n" not in str(error.value)
+
+
+def test_a_wasm_without_sense_loses_its_match(tmp_path: Path) -> None:
+    from loong_maps import simple_map
+
+    from sparring.judge.match import play_match
+
+    (tmp_path / "strange.wasm").write_bytes(
+        wasm(f'(module {MEMORY} (import "a" "f" (func $f)) (func (export "_start") (call $f)))')
+    )
+    (tmp_path / "unstartable.wasm").write_bytes(
+        wasm(f'(module {MEMORY} (func $f (unreachable)) (start $f) (func (export "_start")))')
+    )
+    a, b = (load_entrant(tmp_path / f"{name}.wasm") for name in ("strange", "unstartable"))
+    played = play_match(simple_map(), a, b, seed=0)
+    assert (played.winner, played.reason, played.a.forfeit, played.b.forfeit) == (None, "both eliminated", True, True)
+    assert played.a.first_error == "round 0: dragon 0 sandbox error: a.f"
+    assert (played.b.first_error or "").startswith("round 0: dragon 1 does not start: ")
+
+
+def test_what_is_no_player_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bot.txt").write_text("")
+    for spec, text in (
+        ("startr", "no player startr: there is no such bot folder, .zip or .wasm; did you mean starter?"),
+        ("qqq", "the names are forager, hunter, splitter, legal, reckless, starter"),
+        (str(tmp_path / "bot.txt"), "is no player: give a bot's folder, a .zip of it, or a .wasm"),
+        (str(tmp_path / "none.zip"), "there is no such bot folder, .zip or .wasm"),
+    ):
+        with pytest.raises(SparringError) as error:
+            load_entrant(spec)
+        assert text in str(error.value)
+    with pytest.raises(SparringError, match="holds more than 64 MiB: that is no bot folder"):
+        big = tmp_path / "big"
+        big.mkdir()
+        with (big / "weights.bin").open("wb") as file:
+            file.truncate(build.MOST_BYTES + 1)
+        load_entrant(big)
+
+
+def test_a_cache_that_cannot_be_written_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bot.wasm"
+    shutil.copy(str(load_entrant(BOT).path), path)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(
+        SparringError, match=r"cannot keep built bots in .*: free the disk, or name a place in XDG_CACHE"
+    ):
+        load_entrant(path)
