@@ -8,21 +8,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
-from sparring.files import written_beside
 from sparring.learn.matches import MatchRow
+from sparring.pictures.chart import COLOURS, FAINT, INK, PAPER, counts, new_chart, save_chart
 
 WINDOW = 100
 """Consecutive matches the official average is taken over."""
 
-_SIZE_INCHES, _DPI = (9.0, 5.2), 120
-_PAPER, _INK, _FAINT, _GRID = "#fbfcfe", "#1e293b", "#64748b", "#e2e8f0"
 _SOLVED_COLOUR = "#15803d"
-_COLOURS = ("#2563eb", "#ea580c", "#7c3aed", "#0d9488", "#db2777", "#a16207")
 _DASHED: Any = (0, (2, 2))
 _LONGEST_NAME = 40
 _ROUNDING = 1e-9
@@ -60,13 +55,10 @@ def draw_curve(
 
     Raises SparringError where the file cannot be written; a file that was there is then as it was.
     """
-    figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained", facecolor=_PAPER)
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    _style(axes, title, "score of the better racket")
+    figure, axes = new_chart(title, xlabel="rallies", ylabel="score of the better racket")
     runs = {name: _Run(rows, solved) for name, rows in series.items() if rows}
     if not runs:
-        axes.text(0.5, 0.4, "no rally has ended yet", transform=axes.transAxes, ha="center", color=_FAINT, size=13)
+        axes.text(0.5, 0.4, "no rally has ended yet", transform=axes.transAxes, ha="center", color=FAINT, size=13)
         _set_limits(axes, WINDOW, np.zeros(0), solved)
     elif len(series) == 1:
         _draw_run(axes, next(iter(runs.values())), solved)
@@ -75,9 +67,8 @@ def draw_curve(
     _draw_solved_line(axes, solved)
     if axes.get_legend_handles_labels()[0]:
         columns = 3 if len(series) == 1 else 1
-        figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=9.5, labelcolor=_INK)
-    with written_beside(Path(path)) as beside:
-        figure.savefig(beside, format="png")
+        figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=9.5, labelcolor=INK)
+    save_chart(figure, path)
 
 
 class _Run:
@@ -102,7 +93,7 @@ class _Run:
 
 def _draw_run(axes: Axes, run: _Run, solved: float) -> None:
     """Every rally as a dot, the average as a line (dashed until it covers 100), the solved mark, decisions on top."""
-    colour = _COLOURS[0]
+    colour = COLOURS[0]
     size = float(np.interp(len(run.best), [200, 5000], [14, 4]))
     axes.scatter(run.number, run.best, s=size, color=colour, alpha=0.22, linewidths=0, label="one rally")
     axes.plot(run.number[:WINDOW], run.average[:WINDOW], color=colour, lw=1.4, ls=_DASHED)
@@ -122,7 +113,7 @@ def _draw_run(axes: Axes, run: _Run, solved: float) -> None:
 def _draw_solved_mark(axes: Axes, run: _Run, index: int) -> None:
     x, y = run.number[index], run.average[index]
     axes.plot([x, x], [axes.get_ylim()[0], y], color=_SOLVED_COLOUR, lw=1, ls=":")
-    axes.plot([x], [y], "o", ms=8, color=_SOLVED_COLOUR, mec=_PAPER, mew=1.5, zorder=5)
+    axes.plot([x], [y], "o", ms=8, color=_SOLVED_COLOUR, mec=PAPER, mew=1.5, zorder=5)
     text = f"solved at rally {x:,}"
     if run.decision[index] > 0:
         text += f"\n{run.decision[index]:,} decisions"
@@ -139,7 +130,7 @@ def _draw_solved_mark(axes: Axes, run: _Run, index: int) -> None:
         color=_SOLVED_COLOUR,
         fontsize=10.5,
         fontweight="bold",
-        bbox={"boxstyle": "round,pad=0.35", "fc": _PAPER, "ec": "none", "alpha": 0.85},
+        bbox={"boxstyle": "round,pad=0.35", "fc": PAPER, "ec": "none", "alpha": 0.85},
         zorder=6,
     )
 
@@ -151,10 +142,10 @@ def _draw_decisions(axes: Axes, run: _Run) -> None:
         return _short(float(np.interp(x, [0, *run.number], [0, *run.decision]))) if x <= run.number[-1] else ""
 
     upper = axes.secondary_xaxis("top")
-    upper.xaxis.set_major_locator(_locator())
+    upper.xaxis.set_major_locator(counts())
     upper.xaxis.set_major_formatter(FuncFormatter(label))
-    upper.tick_params(length=0, labelsize=9, labelcolor=_FAINT)
-    upper.set_xlabel("decisions", color=_FAINT, fontsize=9)
+    upper.tick_params(length=0, labelsize=9, labelcolor=FAINT)
+    upper.set_xlabel("decisions", color=FAINT, fontsize=9)
     upper.spines["top"].set_visible(False)
 
 
@@ -164,7 +155,7 @@ def _draw_groups(axes: Axes, runs: Mapping[str, _Run], groups: Mapping[str, str]
     for name, run in runs.items():
         members.setdefault(groups.get(name, name), []).append(run)
     for index, (name, group) in enumerate(members.items()):
-        colour = _COLOURS[index % len(_COLOURS)]
+        colour = COLOURS[index % len(COLOURS)]
         alone = len(group) == 1
         for run in group:
             style: Any = "-" if run.start else _DASHED
@@ -172,7 +163,7 @@ def _draw_groups(axes: Axes, runs: Mapping[str, _Run], groups: Mapping[str, str]
             axes.plot(run.number[run.start :], run.average[run.start :], color=colour, lw=width, alpha=alpha, ls=style)
             if run.solved is not None:
                 x, y = run.number[run.solved], run.average[run.solved]
-                axes.plot([x], [y], "o", ms=5, color=colour, mec=_PAPER, mew=0.8, zorder=5)
+                axes.plot([x], [y], "o", ms=5, color=colour, mec=PAPER, mew=0.8, zorder=5)
         if not alone:
             _draw_median(axes, [run for run in group if run.start], colour)
         axes.plot([], [], color=colour, lw=2.4, label=_group_label(name, group))
@@ -213,25 +204,6 @@ def _set_limits(axes: Axes, last: int, scores: NDArray[np.float64], solved: floa
     low, high = min(0.0, float(scores.min(initial=0.0))), max(1.25 * solved, float(scores.max(initial=0.0)))
     pad = 0.05 * (high - low)
     axes.set_ylim(low - pad, high + pad)
-
-
-def _style(axes: Axes, title: str, ylabel: str) -> None:
-    axes.set_facecolor(_PAPER)
-    axes.set_title(title, loc="left", color=_INK, fontsize=14, fontweight="bold", pad=12)
-    axes.set_xlabel("rallies", color=_INK, fontsize=11)
-    axes.set_ylabel(ylabel, color=_INK, fontsize=11)
-    axes.grid(color=_GRID, lw=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_FAINT, labelsize=9.5, length=0)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side == "bottom")
-        spine.set_color(_FAINT)
-    axes.xaxis.set_major_locator(_locator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-
-
-def _locator() -> MaxNLocator:
-    return MaxNLocator(nbins=8, steps=[1, 2, 5, 10], integer=True)
 
 
 def _short(count: float) -> str:
