@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -17,8 +20,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image, ImageColor
 from test_work import wait_until
 
+from sparring.cli import main
 from sparring.errors import SparringError
 from sparring.judge.ladder import run_ladder
 from sparring.judge.match import PlayedMatch
@@ -28,6 +33,7 @@ from sparring.judge.statistics import Sprt, bradley_terry
 from sparring.judge.verdicts import judge, run_verdict, score
 from sparring.judge.work import Play, Task
 from sparring.levels.pool import PoolMap
+from sparring.pictures.ladder import draw_ladder, draw_verdict
 
 STRONG, WEAK, LIKE_WEAK, MIDDLE = (fake_matches.entrant(name) for name in ("400", "0", "0 again", "200"))
 MAPS = [PoolMap(hash=f"{number:064x}", source=f"maps/map-{number}.map", file=b"") for number in range(5)]
@@ -453,3 +459,116 @@ def test_a_verdict_survives_kill_9_and_ctrl_c(tmp_path: Path) -> None:
     seeds = [(record.seed, record.a.hash) for record in load_records(out / RECORDS)]
     assert len(set(seeds)) == len(seeds)
     assert not multiprocessing.active_children()
+
+
+# The verbs
+
+
+@pytest.fixture
+def verbs(in_this_process: list[Job], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Job]:
+    """Players are fake, and so are their matches, by their strengths in Elo."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("sparring.cli.judge.load_entrant", fake_matches.entrant)
+    for module in ("verdicts", "ladder"):
+        function = getattr(importlib.import_module(f"sparring.judge.{module}"), f"run_{module.rstrip('s')}")
+        monkeypatch.setattr(
+            f"sparring.cli.judge.run_{module.rstrip('s')}", functools.partial(function, play=fake_matches.play)
+        )
+    return in_this_process
+
+
+def test_the_verb_verdict(verbs: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verdict", "400", "0 again", "--maps", GENERATED]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("400 is better than 0 again: score 0.")
+    assert said[1] == "picture: matches/verdict-400-0-again.png"
+    assert Path("matches/verdict-400-0-again.png").read_bytes().startswith(b"\x89PNG")
+    played = len(verbs)
+    assert main(["verdict", "400", "0 again", "--maps", GENERATED, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["outcome"], found["played"], len(verbs)) == ("better", 0, played)
+    assert main(["verdict", "0", "400", "--maps", GENERATED, "--non-inferior", "0.1", "--out", "other"]) == 0
+    assert capsys.readouterr().out.startswith("not shown that 0 is not inferior to 400: score 0.")
+    assert Path("other/non-inferior-0-400.png").is_file()
+
+
+def test_the_verb_ladder(verbs: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ladder", "0", "400", "200", "--maps", GENERATED, "--matches", "8"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows[3:6]] == ["400", "200", "0"]
+    assert all(row[2][0] in "+-" and row[3] == "±" and row[-1] == "16" for row in rows[3:6])
+    assert Path("matches/ladder.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["ladder", "0", "400", "200", "--maps", GENERATED, "--matches", "8", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["name"] for each in found["players"]] == ["400", "200", "0"]
+    assert (found["played"], found["missing"]) == (0, 0)
+
+
+def test_interrupted_verbs_say_where_they_stand(
+    verbs: list[Job], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(job: Job) -> PlayedMatch:
+        if len(verbs) % 4 == 0:
+            raise KeyboardInterrupt
+        return fake_matches.play(job)
+
+    for name, function in (("run_verdict", run_verdict), ("run_ladder", run_ladder)):
+        monkeypatch.setattr(f"sparring.cli.judge.{name}", functools.partial(function, play=interrupted))
+    assert main(["verdict", "400", "0", "--maps", GENERATED]) == 130
+    assert capsys.readouterr().out.startswith("no verdict yet on 400 against 0: ")
+    assert main(["ladder", "0", "400", "200", "7", "--maps", GENERATED, "--matches", "2", "--out", "ladder"]) == 130
+    said = capsys.readouterr().out
+    assert "9 matches are still to play: the same command goes on" in said
+    assert "groups without a match between them: no common scale" in said
+
+
+def test_wrong_words_are_one_line(verbs: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
+    for words, complaint in (
+        (["verdict", "1", "2", "--maps", "nowhere"], "no map nowhere"),
+        (["verdict", "1", "2", "--non-inferior", "0.7"], "margin 0.7"),
+        (["verdict", "1", "2", "--maps", GENERATED, "--workers", "0"], "workers = 0"),
+        (["ladder", "1"], "two players or more"),
+        (["ladder", "1", "1"], "the same player"),
+        (["ladder", "1", "2", "--matches", "3", "--maps", GENERATED], "matches = 3"),
+    ):
+        assert main(words) == 2
+        said = capsys.readouterr()
+        assert complaint in said.err and said.err.count("\n") == 1 and said.out == ""
+    assert not verbs
+
+
+# Pictures
+
+
+def pixels_like(path: Path, colour: str) -> int:
+    wanted = np.array(ImageColor.getrgb(colour))
+    image = np.asarray(Image.open(path).convert("RGB")).astype(int)
+    return int((np.abs(image - wanted).max(axis=2) < 12).sum())
+
+
+@pytest.mark.parametrize(
+    ("going_on", "ended", "colour"), [(2.76, 2.78, "#15803d"), (-1.55, -1.57, "#b91c1c"), (2.76, 2.76, None)]
+)
+def test_a_verdict_ends_in_the_colour_of_its_bound(
+    tmp_path: Path, going_on: float, ended: float, colour: str | None
+) -> None:
+    for name, llr in (("one", [4, -3, going_on]), ("two", [4, -3, ended]), ("none", [])):
+        draw_verdict(
+            llr, tmp_path / f"{name}.png", bounds=(-1.56, 2.77), words=("better", "not better"), cap=156, title="$x_1$"
+        )
+    for each in ("#15803d", "#b91c1c"):
+        more = pixels_like(tmp_path / "two.png", each) - pixels_like(tmp_path / "one.png", each)
+        assert (more > 50) == (each == colour)
+
+
+def test_a_ladder_of_any_size_is_drawn(tmp_path: Path) -> None:
+    heights = []
+    for count in (1, 2, 9):
+        path = tmp_path / f"{count}.png"
+        names = [f"a bot with quite a long name, number {number} $x_1$" for number in range(count)]
+        draw_ladder(names, [-50.0 * n for n in range(count)], [math.inf, *[90.0] * 8][:count], [0] * count, path)
+        heights.append(Image.open(path).height)
+    assert heights == sorted(set(heights))
+    draw_ladder(["one", "two"], [10, -10], [5, 5], [0, 1], tmp_path / "groups.png")
+    assert pixels_like(tmp_path / "groups.png", "#ea580c") > 50

@@ -23,6 +23,8 @@ usage: sparring VERB ...
   maps       check, show and generate maps of Loong
   match      play two bots against each other in the judge's own engine and sandbox
   inspect    ask a bot again what was asked in a recorded match, and compare
+  verdict    is one player better than another? plays until a sequential test can say
+  ladder     rate players by a round robin
   replay     show replays of Loong, and play them again
   lockstep   compare our Loong engine with the organisers', byte for byte
   doctor     check this machine
@@ -66,6 +68,8 @@ _VERBS: dict[str, Verb] = {
     "maps": _room("loong", "maps_verb"),
     "match": _room("judge", "match_verb"),
     "inspect": _room("judge", "inspect_verb"),
+    "verdict": _room("judge", "verdict_verb"),
+    "ladder": _room("judge", "ladder_verb"),
     "replay": _room("replay", "replay_verb"),
     "lockstep": _room("loong", "lockstep_verb"),
     "doctor": parsed(

@@ -1,7 +1,11 @@
-"""The verbs that play bots in the judge, and take apart what they did."""
+"""The verbs that play bots in the judge, take apart what they did, and say who is better."""
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,12 +13,22 @@ from typing import Annotated, Literal
 import tyro
 from rich import box
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from sparring.cli.words import Switch, parsed, print_json
 from sparring.judge.entrants import load_entrant
+from sparring.judge.ladder import Ladder, run_ladder
 from sparring.judge.match import PlayedMatch, TeamResult, load_map, play_match
+from sparring.judge.statistics import Sprt, Standing
 from sparring.judge.tape import inspect_recording
+from sparring.judge.verdicts import MATCHES, run_verdict, standing_line
+from sparring.pictures.ladder import draw_ladder, draw_verdict
+
+STOPPED = 130
+"""Exit code after Ctrl-C."""
+_LINE_SECONDS = 10.0
 
 MATCH_HELP = """Play one match in the organisers' engine, bots in their sandbox, with all limits of the judge.
 
@@ -30,6 +44,26 @@ INSPECT_HELP = """Ask a bot again, without an engine, all that was asked in a re
   sparring match arena starter hunter --record my.recording
   sparring inspect my.recording starter
   sparring inspect my.recording my-next-bot --team A    # where another build answers"""
+
+VERDICT_HELP = """Is player A better than player B? Matches are played until a sequential test can say, at most 156.
+
+  sparring verdict my-next-bot my-bot
+  sparring verdict my-next-bot my-bot --maps generated:7:40 --workers 8
+  sparring verdict my-small-bot my-bot --non-inferior 0.05    # at most 5 points of 100 worse?
+
+Says "better" of a player whose score is 0.6 with a chance of 0.65, and of an equal one with a chance of 0.04. Both play
+the same maps and seeds from both seats. Players are named as for sparring match. Interrupt it; the same command goes
+on: what was played is in matches.jsonl."""
+
+LADDER_HELP = """Rate players: every one against every other, from both seats of the same maps and seeds.
+
+  sparring ladder my-bot starter forager hunter
+  sparring ladder my-bot starter forager hunter my-next-bot    # plays only the matches of my-next-bot
+
+Ratings are Elo with 95 % intervals. Players are named as for sparring match, and count by what they are made of: a bot
+that was built anew is another player."""
+
+Maps = Annotated[str, tyro.conf.arg(metavar="shipped|DIR|generated:SEED:COUNT")]
 
 
 def match(
@@ -99,6 +133,167 @@ def inspect(
     return 0 if found.first_difference is None else 1
 
 
+def verdict(
+    a: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="A")],
+    b: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="B")],
+    *,
+    maps: Maps = "shipped",
+    seed: int = 0,
+    non_inferior: float | None = None,
+    workers: int = 2,
+    cluster: str | None = None,
+    out: Path = MATCHES,
+    json: Switch = False,
+) -> int:
+    """Test A against B. Returns 0, whatever the verdict, and 130 where it was interrupted.
+
+    Args:
+        a: The player that may be better.
+        b: The player that it is compared with.
+        maps: The judge's own maps, a folder of map files, or generated ones.
+        seed: Of the order of maps, and of the matches' seeds.
+        non_inferior: Ask instead whether A is at most this much worse, as a difference of scores such as 0.05.
+        workers: Matches at once.
+        cluster: Address of a Ray cluster that plays them, or "local" (pip install 'sparring[cluster]').
+        out: Folder for the matches and the picture.
+        json: Print JSON.
+    """
+    one, other = load_entrant(a), load_entrant(b)
+    with _progress() as line:
+
+        def show(test: Sprt, standing: Standing) -> None:
+            line(standing_line(test, standing))
+
+        found = run_verdict(
+            one,
+            other,
+            maps=maps,
+            seed=seed,
+            workers=workers,
+            non_inferior=non_inferior,
+            out=out,
+            cluster=cluster,
+            on_match=show,
+        )
+    picture = out / f"{'verdict' if non_inferior is None else 'non-inferior'}-{_slug(one.name)}-{_slug(other.name)}.png"
+    draw_verdict(
+        found.standing.path,
+        picture,
+        bounds=(found.test.lower, found.test.upper),
+        words=found.test.words,
+        cap=found.test.cap,
+        title=f"{one.name} against {other.name}",
+    )
+    if json:
+        print_json({**found.json(), "picture": picture})
+    else:
+        print(found.line)
+        print(f"picture: {picture}")
+    return 0 if found.standing.outcome else STOPPED
+
+
+def ladder(
+    players: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PLAYER ...")],
+    *,
+    maps: Maps = "shipped",
+    seed: int = 0,
+    matches: int = 24,
+    workers: int = 2,
+    cluster: str | None = None,
+    out: Path = MATCHES,
+    json: Switch = False,
+) -> int:
+    """Play a round robin and rate the players. Returns 0, and 130 where it was interrupted.
+
+    Args:
+        players: Two or more.
+        maps: The judge's own maps, a folder of map files, or generated ones.
+        seed: Of the order of maps, and of the matches' seeds.
+        matches: Of each pair, an even number.
+        workers: Matches at once.
+        cluster: Address of a Ray cluster that plays them, or "local" (pip install 'sparring[cluster]').
+        out: Folder for the matches and the picture.
+        json: Print JSON.
+    """
+    entrants = [load_entrant(player) for player in players]
+    with _progress() as line:
+        found = run_ladder(
+            entrants,
+            maps=maps,
+            seed=seed,
+            matches=matches,
+            workers=workers,
+            out=out,
+            cluster=cluster,
+            on_match=lambda done, whole: line(f"match {done:,} of {whole:,}"),
+        )
+    order, names, picture = found.order, found.names(), out / "ladder.png"
+    draw_ladder(
+        [names[index] for index in order],
+        found.ratings.elo[order].tolist(),
+        found.ratings.error[order].tolist(),
+        found.ratings.group[order].tolist(),
+        picture,
+    )
+    if json:
+        print_json({**found.json(), "picture": picture})
+    else:
+        Console().print(ladder_table(found))
+        if found.ratings.groups > 1:
+            print(f"{found.ratings.groups} groups without a match between them: no common scale")
+        if found.errors:
+            print(f"{found.errors:,} matches had no result and count for nobody; the same command plays them again")
+        if found.missing:
+            print(f"{found.missing:,} matches are still to play: the same command goes on")
+        print(f"picture: {picture}")
+    return STOPPED if found.missing else 0
+
+
+def ladder_table(found: Ladder) -> Table:
+    """Players from the strongest, group by group."""
+    names = found.names()
+    table = Table(box=box.SIMPLE)
+    table.add_column("player")
+    for heading in ("build", "Elo", "95 %", "score", "matches"):
+        table.add_column(heading, justify="right")
+    for at, index in enumerate(found.order):
+        matches, group = int(found.matches[index].sum()), found.ratings.group[index]
+        if at and group != found.ratings.group[found.order[at - 1]]:
+            table.add_section()
+        table.add_row(
+            names[index],
+            found.entrants[index].hash[:8],
+            f"{round(found.ratings.elo[index]):+d}",
+            f"± {found.ratings.error[index]:.0f}" if matches else "-",
+            f"{found.points[index].sum() / matches:.3f}" if matches else "-",
+            f"{matches:,}",
+        )
+    return table
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """A line on stderr that is replaced by the next one; where it is no terminal, a line every 10 s."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+            yield lambda line: live.update(Text(line), refresh=True)
+        return
+    following = time.monotonic() + _LINE_SECONDS
+
+    def show(line: str) -> None:
+        nonlocal following
+        if time.monotonic() >= following:
+            following = time.monotonic() + _LINE_SECONDS
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    yield show
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name)
+
+
 def verdict_of(played: PlayedMatch) -> str:
     """Who won, when, why and where, in a line."""
     ends = {
@@ -150,3 +345,11 @@ def match_verb(given: list[str]) -> int:
 
 def inspect_verb(given: list[str]) -> int:
     return parsed("sparring inspect", inspect, INSPECT_HELP)(given)
+
+
+def verdict_verb(given: list[str]) -> int:
+    return parsed("sparring verdict", verdict, VERDICT_HELP)(given)
+
+
+def ladder_verb(given: list[str]) -> int:
+    return parsed("sparring ladder", ladder, LADDER_HELP)(given)

@@ -24,7 +24,7 @@ def new_chart(
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_facecolor(PAPER)
-    axes.set_title(title, loc="left", color=INK, fontsize=14, fontweight="bold", pad=12)
+    axes.set_title(title, loc="left", color=INK, fontsize=14, fontweight="bold", pad=12, parse_math=False)
     axes.set_xlabel(xlabel, color=INK, fontsize=11)
     axes.set_ylabel(ylabel, color=INK, fontsize=11)
     axes.grid(color=GRID, lw=0.8)

@@ -35,10 +35,9 @@ def draw_verdict(
         axes.axhline(bound, color=colour, lw=1.2, ls=(0, (5, 3)))
         axes.annotate(
             f"{word} ({bound:+.2f})",
-            (last, bound),
-            xytext=(-4, 4 if side == "bottom" else -4),
+            (0, bound),
+            xytext=(6, 4 if side == "bottom" else -4),
             textcoords="offset points",
-            ha="right",
             va=side,
             color=colour,
             fontsize=10.5,
@@ -80,7 +79,7 @@ def draw_ladder(
         axes.plot([elo[row] - half, elo[row] + half], [row, row], color=colour, lw=3, alpha=0.35, solid_capstyle="butt")
         axes.plot([elo[row]], [row], "o", ms=8, color=colour, mec=PAPER, mew=1.2)
         axes.annotate(
-            f"{elo[row]:+.0f}",
+            f"{round(elo[row]):+d}",
             (elo[row], row),
             xytext=(0, 7),
             textcoords="offset points",
@@ -89,7 +88,7 @@ def draw_ladder(
             fontsize=9,
         )
     axes.axvline(0, color=GRID, lw=1.5, zorder=0)
-    axes.set_yticks(range(len(names)), shown, color=INK, fontsize=10.5)
+    axes.set_yticks(range(len(names)), shown, color=INK, fontsize=10.5, parse_math=False)
     axes.set_ylim(len(names) - 0.4, -0.7)
     axes.margins(x=0.08)
     save_chart(figure, path)
