@@ -1,6 +1,6 @@
-"""Tennis as a PettingZoo environment: one episode is one rally, both rackets act at once.
+"""Tennis as a PettingZoo environment: one episode is one rally, both rackets act at once. And Loong: one match.
 
-    from sparring.compat.pettingzoo import parallel_env
+    from sparring.compat.pettingzoo import loong_env, parallel_env
     env = parallel_env()
 
 Needs the packages `pettingzoo` and `gymnasium` (extra `zoo`).
@@ -32,6 +32,13 @@ Observations = dict[str, NDArray[np.float32]]
 def env(**options: Any) -> AECEnv:
     """`parallel_env`, and its options, with the rackets taking turns as PettingZoo's AEC tools want it."""
     return OrderEnforcingWrapper(parallel_to_aec(parallel_env(**options)))
+
+
+def loong_env(**options: Any) -> AECEnv:
+    """Loong, one dragon after another; options as of `sparring.compat.pettingzoo_loong.LoongEnv`."""
+    from sparring.compat.pettingzoo_loong import LoongEnv  # imported here, so that Tennis does not wait for it
+
+    return OrderEnforcingWrapper(LoongEnv(**options))
 
 
 class parallel_env(ParallelEnv):  # type: ignore[misc]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -32,6 +32,23 @@ _FAULTS = {
     1: "more messages stood than a lean lane has room for; play with lean=False",
     2: "more dragons lived than the lane has room for",
 }
+
+
+class LivingDragon(NamedTuple):
+    """A dragon that lives in a lane.
+
+    dragon: its id; 0 and 1 are the queens
+    agent:  its slot
+    team:   0 for A, 1 for B
+    facing: 0 to 3 for north, east, south, west
+    body:   int32 [n, 2], column and row of each segment, head first
+    """
+
+    dragon: int
+    agent: int
+    team: int
+    facing: int
+    body: NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +197,23 @@ class Loong:
         """What the dragons are told, [n] with the fields of `_core.LOONG_VIEW`."""
         return views(rows.obs)
 
+    def dragons(self, lane: int) -> list[LivingDragon]:
+        """Those that live in a lane, by id. Nobody who plays may know."""
+        return [LivingDragon(*each) for each in self._matches.dragons(lane)]
+
+    def pearls(self, lane: int) -> NDArray[np.bool_]:
+        """bool [height, width], where a pearl lies. Nobody who plays may know."""
+        return self._matches.pearls(lane).astype(bool)
+
+    def view_of(self, lane: int, agent: int) -> NDArray[np.void]:
+        """What a dragon that lives would be told if it were asked now, [1] with the fields of `_core.LOONG_VIEW`."""
+        told: NDArray[np.void] = self._matches.view_of(lane, agent).view(VIEW)
+        return told
+
+    def round(self, lane: int) -> int:
+        """The round that a lane is in, 0 to 499."""
+        return int(self._standing["round"][lane])
+
     def results(self, outcome: LoongOutcome) -> NDArray[np.void]:
         """How the ended matches ended, [e] with the fields of `_core.LOONG_LANE`.
 
@@ -297,9 +331,9 @@ class Loong:
     def _alive(self, actor: LoongDecisions, round: int) -> LoongDecisions:
         """The dragons that live in the lane of the one row of `actor`, by id."""
         lane = int(actor.lane)
-        alive = self._matches.dragons(lane)
+        alive = self.dragons(lane)
         ids = torch.tensor([each[:3] for each in alive], dtype=torch.int64).reshape(-1, 3)
-        told = [self._matches.view_of(lane, slot) for _, slot, *_ in alive]
+        told = [self._matches.view_of(lane, each.agent) for each in alive]
         return LoongDecisions(
             lane=actor.lane.expand(len(alive)),
             match=actor.match.expand(len(alive)),
