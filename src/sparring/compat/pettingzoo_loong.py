@@ -151,12 +151,10 @@ class LoongEnv(AECEnv):  # type: ignore[misc]
         self._told[agent] = self.observe(agent)
         slot = self._alive[agent].agent
         outcome = self._game.act(row)
-        self._clear_rewards()
-        self._cumulative_rewards[agent] = 0.0
         self.infos[agent] = {}
         for gone in self._meet():
             self.terminations[gone] = True
-        if len(outcome.ended):
+        if len(outcome.ended):  # nobody is paid before
             paid = dict(zip(outcome.agent.tolist(), outcome.reward.tolist(), strict=True))
             self.rewards[agent] = paid[slot]
             for name, dragon in self._alive.items():
