@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -197,6 +198,7 @@ def test_a_difference_is_found_and_can_be_played_again(tmp_path: Path, monkeypat
     (file,) = tmp_path.glob("difference-*.json")
     assert file.name in str(difference.value)
     saved = json.loads(file.read_text())
+    assert (saved["core"], saved["judge"]) == (_core.source_hash, judge.JUDGE_ENGINE_SHA256)
     assert saved["map"].encode("latin-1") == path.read_bytes() and saved["replies"][-1][1].startswith("MOVE E")
     with pytest.raises(Difference) as again:
         reproduce(file)
@@ -252,6 +254,7 @@ def test_the_command_prints_what_was_compared_and_what_was_not(
     assert said.startswith("2 games alike") and "never met, so not compared: " in said
     assert run_lockstep(tmp_path, games=2, policy="reckless", out=tmp_path, json=True) == 0
     figures = json.loads(capsys.readouterr().out)
+    assert (figures["core"], figures["judge"]) == (_core.source_hash, judge.JUDGE_ENGINE_SHA256)
     assert figures["games"] == 2 and figures["coverage"]["free step"] > 0 and "end: draw" in figures["never"]
 
 
@@ -268,6 +271,9 @@ def test_the_report_names_what_never_happened() -> None:
     [
         ({"policy": "brave"}, "unknown policy 'brave': one of careful, reckless, mixed"),
         ({"maps": "nowhere"}, "no maps in nowhere: name a folder with .map files"),
+        ({"games": 0}, "games = 0, jobs = 1, seed = 0: the first two are 1 or more, seeds below 2^64"),
+        ({"jobs": 0}, "games = 1, jobs = 0, seed = 0: the first two are 1 or more, seeds below 2^64"),
+        ({"seed": -1}, "games = 1, jobs = 1, seed = -1: the first two are 1 or more, seeds below 2^64"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(change: dict[str, Any], text: str) -> None:
@@ -276,11 +282,43 @@ def test_a_wrong_call_says_what_is_wrong(change: dict[str, Any], text: str) -> N
     assert str(error.value) == text
 
 
-def test_another_version_of_the_judge_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    judge._loaded.cache_clear()
-    monkeypatch.setattr(judge, "engine_hash", lambda _path: "0" * 64)
-    with pytest.raises(SparringError, match=r"has engine 000000000000, and the rules here are those of 1\.2\.11"):
+def test_a_faulty_map_is_told_with_its_line_before_anything_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "a.map"
+    path.write_bytes(simple_map(lines=("TILE 9 9 1 1",)))
+    with pytest.raises(SparringError, match=rf"^{re.escape(str(path))}:\d+: TILE out of bounds"):
+        lockstep([SHIPPED[0], path], 2, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_spoilt_journal_and_a_spoilt_reproduction_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.map"
+    path.write_bytes(random_map(random.Random(3)))
+    first = lockstep([path], 1, policy="reckless", folder=tmp_path)
+    (journal,) = tmp_path.glob("*.jsonl")
+    (line,) = journal.read_text().splitlines()
+    for spoilt in ("nonsense}", "{}", '{"game": "x"}', "[]}"):
+        journal.write_text(f"{line}\n{spoilt}\n")
+        with pytest.raises(SparringError, match=rf"{journal.name}:2: no game of a run: remove the line"):
+            lockstep([path], 1, policy="reckless", folder=tmp_path)
+        for content in (spoilt, '{"replies": [], "map": 3, "seed": 1, "debug": 0}'):
+            (tmp_path / "difference.json").write_text(content)
+            with pytest.raises(SparringError, match="is no reproduction of a difference"):
+                reproduce(tmp_path / "difference.json")
+    journal.write_text(f"{line}\n{line}\n")
+    assert lockstep([path], 1, policy="reckless", folder=tmp_path) == first  # what stands twice counts once
+
+
+def test_another_version_of_the_judge_proves_nothing_but_plays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "JUDGE_ENGINE_SHA256", "0" * 64)  # as if the rules here were another's
+    with pytest.raises(
+        SparringError, match=r"has engine 26e68680e45e, and the rules here are those of .* 000000000000"
+    ):
         judge.official_engine()
+    with pytest.raises(SparringError, match="has engine 26e68680e45e"):
+        lockstep(SHIPPED[:1], 1)
+    result = judge.official_engine(any_version=True).run(simple_map(), lambda _dragon, _block: b"")
+    assert result.rounds == 0
+    assert judge.installed_engine_hash().startswith("26e68680e45e")
 
 
 def test_the_compiled_engine_is_kept_and_a_spoilt_copy_is_replaced(

@@ -21,11 +21,15 @@ from typing import Any
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.judge.native import DEBUG_ALL, DEBUG_LIMITS, load_level
-from sparring.judge.official import official_engine, release
+from sparring.judge.official import JUDGE_ENGINE_SHA256, official_engine, release
 from sparring.judge.players import POLICIES, Player, Policy
+from sparring.levels.maps import read_map
 
 Event = tuple[Any, ...]
 """("spawn", id, init), ("ask", id, block), ("death", id, round, letter) or ("end", the judge's twelve numbers)."""
+
+ENGINES = {"core": _core.source_hash, "judge": JUDGE_ENGINE_SHA256}
+"""Hashes of the two engines: what a run says holds for these."""
 
 DEBUGS = (DEBUG_ALL, DEBUG_ALL | DEBUG_LIMITS, 0, 5, 10)
 """Debug masks of the games in turn."""
@@ -167,6 +171,12 @@ def lockstep(
         raise SparringError(f"no maps in {maps}: name a folder with .map files")
     if policy not in POLICIES:
         raise SparringError(f"unknown policy {policy!r}: one of {', '.join(POLICIES)}")
+    if games < 1 or jobs < 1 or not 0 <= seed < 2**64:
+        raise SparringError(
+            f"games = {games}, jobs = {jobs}, seed = {seed}: the first two are 1 or more, seeds below 2^64"
+        )
+    for file in files:
+        read_map(file)  # with its name and line if it is faulty; what both engines say of such maps, `compare` compares
     official_engine()  # before any process starts: it may be missing, or not yet compiled
     plan = [
         Game(i, str(files[i % len(files)]), _core.mix64(_core.mix64(seed) ^ i), policy, DEBUGS[i % len(DEBUGS)])
@@ -175,10 +185,10 @@ def lockstep(
     journal = _Journal(Path(folder), files, seed, policy)
     report = Report()
     finished = set()
-    for done in journal.read():
-        if done["game"] < games:
-            report.add(Compared(done["turns"], done["rounds"], done["coverage"]))
-            finished.add(done["game"])
+    for index, done in journal.read():
+        if index < games and index not in finished:
+            report.add(done)
+            finished.add(index)
     for game, compared in _play([game for game in plan if game.index not in finished], jobs, Path(folder)):
         report.add(compared)
         journal.add(game, compared)
@@ -189,10 +199,13 @@ def lockstep(
 
 def reproduce(file: str | Path) -> None:
     """Play the match of a reproduction again. Raises Difference if the engines still differ."""
-    saved = loads(Path(file).read_text())
-    replies = iter([text.encode("latin-1") for _dragon, text in saved["replies"]])
-    reply = lambda _dragon, _block: next(replies, b"")  # noqa: E731
-    compare(saved["map"].encode("latin-1"), saved["seed"], reply, debug=saved["debug"])
+    try:
+        saved = loads(Path(file).read_text())
+        texts = iter([text.encode("latin-1") for _dragon, text in saved["replies"]])
+        map_bytes, seed, debug = saved["map"].encode("latin-1"), int(saved["seed"]), int(saved["debug"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SparringError(f"{file} is no reproduction of a difference: {error}") from error
+    compare(map_bytes, seed, lambda _dragon, _block: next(texts, b""), debug=debug)
 
 
 def run_lockstep(
@@ -229,9 +242,10 @@ def run_lockstep(
 
     report = lockstep(maps, games, seed=seed, policy=policy, jobs=jobs, folder=out, on_game=say)
     if json:
-        print(dumps({**vars(report), "never": report.never}, indent=2))
+        print(dumps({**vars(report), "never": report.never, **ENGINES}, indent=2))
         return 0
     print(f"{report.games:,} games alike, {report.full_games:,} of them over all rounds: {report.turns:,} turns")
+    print(f"core {ENGINES['core']:.12}, the organisers' engine {ENGINES['judge']:.12}")
     for name in _core.LOONG_COVERAGE:
         print(f"  {name:28}{report.coverage[name]:>14,}")
     if report.never:
@@ -279,6 +293,7 @@ def _write_reproduction(game: Game, difference: Difference, folder: Path) -> Pat
         "replies": [[dragon, reply.decode("latin-1")] for dragon, reply in difference.replies],
         "official": repr(difference.official),
         "ours": repr(difference.ours),
+        **ENGINES,
     }
     path.write_text(dumps(content, indent=1))
     return path
@@ -291,17 +306,24 @@ class _Journal:
         maps = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
         self.path = folder / f"{policy}-seed-{seed}-maps-{maps[:12]}-core-{_core.source_hash[:12]}.jsonl"
 
-    def read(self) -> list[Any]:
+    def read(self) -> list[tuple[int, Compared]]:
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         if lines and not lines[-1].endswith("}"):  # the run was killed as it wrote
             lines.pop()
             self.path.write_text("".join(f"{line}\n" for line in lines))
-        return [loads(line) for line in lines]
+        games = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                game = loads(line)
+                games.append((int(game["game"]), Compared(game["turns"], game["rounds"], dict(game["coverage"]))))
+            except (ValueError, KeyError, TypeError) as error:
+                raise SparringError(f"{self.path}:{number}: no game of a run: remove the line ({error!r})") from error
+        return games
 
     def add(self, game: Game, compared: Compared) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {"game": game.index, "map": Path(game.map_file).name, "seed": game.seed}
-        line |= {"turns": compared.turns, "rounds": compared.rounds}
+        line |= {"turns": compared.turns, "rounds": compared.rounds, "judge": JUDGE_ENGINE_SHA256[:12]}
         line |= {"coverage": {name: count for name, count in compared.coverage.items() if count}}
         with self.path.open("a") as file:
             file.write(dumps(line) + "\n")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from sparring.errors import SparringError
 from sparring.judge.entrants import Entrant
 from sparring.judge.native import DEBUG_ALL
-from sparring.judge.official import JUDGE_ENGINE_SHA256, official_engine, release
+from sparring.judge.official import installed_engine_hash, official_engine, release
 from sparring.judge.sides import Answer, Side, open_side
 from sparring.judge.tape import RecordingWriter, header_of
 from sparring.levels.maps import map_hash, read_map
@@ -157,12 +157,12 @@ def referee(
     team_of: dict[int, str] = {}
     notices: list[str] = []
     failures: list[BaseException] = []
-    engine = official_engine()
+    engine = official_engine(any_version=True)
     with ExitStack() as stack:
         tape: RecordingWriter | None = None
         if record is not None:
             header = header_of(
-                engine_hash=JUDGE_ENGINE_SHA256,
+                engine_hash=installed_engine_hash(),
                 map_name=map_name,
                 map_hash=hashed,
                 map_bytes=map_bytes,
@@ -219,7 +219,7 @@ def referee(
         played = PlayedMatch(
             map_name=map_name,
             map_hash=hashed,
-            engine_hash=JUDGE_ENGINE_SHA256,
+            engine_hash=installed_engine_hash(),
             seed=seed,
             winner=result.winner,
             reason=_reason(result),

@@ -19,17 +19,32 @@ JUDGE_ENGINE_SHA256 = "26e68680e45eb0f221db702aead9eefde776c2ad2ba066f4ddf8c1250
 """The toolkit whose rules we follow, and the SHA-256 of the engine (`unswbc_engine.wasm`) inside it."""
 
 
-def official_engine() -> Any:
-    """An `unswbc.engine.EngineModule` of one's own: for one match at a time. Raises SparringError if the toolkit is
-    missing or of another version.
+def official_engine(*, any_version: bool = False) -> Any:
+    """An `unswbc.engine.EngineModule` of one's own: for one match at a time.
+
+    any_version: take whatever engine is installed. Enough to play matches, of which `installed_engine_hash` then tells
+                 the rules; a proof that our engine is theirs needs the one whose rules we follow.
+
+    Raises SparringError if the toolkit is missing, or of another version.
 
     Compiling the engine takes seconds in every process; the machine code is kept in the cache folder and loaded from
     there, once a process, under the hash of the engine and the version of the compiler.
     """
+    found = installed_engine_hash()
+    if found != JUDGE_ENGINE_SHA256 and not any_version:
+        raise SparringError(
+            f"unswbc {importlib.metadata.version('unswbc')} has engine {found[:12]}, and the rules here are those of "
+            f"{JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}: pip install 'unswbc=={JUDGE_VERSION}'"
+        )
     engine = toolkit("engine").EngineModule.__new__(toolkit("engine").EngineModule)
     engine._engine, engine._module = _loaded()
     engine._live = None
     return engine
+
+
+def installed_engine_hash() -> str:
+    """SHA-256 of the engine in the installed toolkit. Raises SparringError if the toolkit is missing."""
+    return engine_hash(toolkit("engine").WASM_PATH)
 
 
 def release(engine: Any) -> None:
@@ -56,12 +71,7 @@ def native_path(name: str) -> Path:
 def _loaded() -> tuple[Any, Any]:
     """wasmtime's engine, and the organisers' engine as a module of it."""
     judge, wasmtime = toolkit("engine"), importlib.import_module("wasmtime")
-    found = engine_hash(judge.WASM_PATH)
-    if found != JUDGE_ENGINE_SHA256:
-        raise SparringError(
-            f"unswbc {importlib.metadata.version('unswbc')} has engine {found[:12]}, and the rules here are those of "
-            f"{JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}: pip install 'unswbc=={JUDGE_VERSION}'"
-        )
+    found = installed_engine_hash()
     toolkit("sandbox")._patch_wasmtime()  # or two matches in two threads mix up their callbacks
     engine = wasmtime.Engine()
     kept = native_path(f"judge-{found[:16]}")

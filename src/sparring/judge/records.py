@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from sparring.errors import SparringError
 from sparring.judge.match import PlayedMatch
-from sparring.judge.official import JUDGE_ENGINE_SHA256
+from sparring.judge.official import installed_engine_hash
 from sparring.judge.schedule import Job, Key
 
 RECORDS = "matches.jsonl"
@@ -45,7 +45,7 @@ class FailedMatch:
     @classmethod
     def of(cls, job: Job, error: str) -> FailedMatch:
         a, b = (FailedTeam(entrant.name, entrant.kind, entrant.hash) for entrant in (job.a, job.b))
-        return cls(job.map_name, job.map_hash, JUDGE_ENGINE_SHA256, job.seed, a, b, error)
+        return cls(job.map_name, job.map_hash, installed_engine_hash(), job.seed, a, b, error)
 
     def json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -146,7 +146,7 @@ class Records:
             ) from None
 
     def _see(self, record: Record) -> None:
-        if record.engine_hash != JUDGE_ENGINE_SHA256:
+        if record.engine_hash != installed_engine_hash():
             return
         key = record.a.hash, record.b.hash, record.map_hash, record.seed
         if not isinstance(self._by_key.get(key), PlayedMatch):

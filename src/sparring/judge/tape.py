@@ -13,13 +13,13 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
 from sparring.errors import SparringError
 from sparring.judge.entrants import Entrant
-from sparring.judge.official import JUDGE_VERSION
 from sparring.judge.sides import Answer, open_side
 
 VERSION = 1
@@ -307,4 +307,4 @@ def header_of(
 ) -> Header:
     """The header of a match that is about to be played with the installed toolkit."""
     called = [{"name": each.name, "kind": each.kind, "hash": each.hash} for each in (a, b)]
-    return Header(JUDGE_VERSION, engine_hash, map_name, map_hash, map_bytes, seed, *called)
+    return Header(version("unswbc"), engine_hash, map_name, map_hash, map_bytes, seed, *called)
