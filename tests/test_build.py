@@ -116,8 +116,12 @@ def spoilt(path: Path) -> None:
         (lambda path: zipped(path, **{"C:main.c": b""}), "would write outside its folder"),
         (link, "has a link, main.c: put the file itself into the zip"),
         (twice, "has two files named main.c"),
-        (lambda path: zipped(path, **{"main.py": b""}), "is a Python bot, and only C and C\\+\\+ ones are played here"),
-        (lambda path: zipped(path, **{"notes.txt": b""}), "is no bot: there is no .c, .cc, .cpp, .cxx or .c"),
+        (
+            lambda path: zipped(path, **{"bot.toml": b"", "main.py": b""}),
+            "is a Python bot, and only C and C\\+\\+ ones are played here",
+        ),
+        (lambda path: zipped(path, **{"bot/bot.toml": b"", "bot/main.c": b""}), "has no bot.toml at its top"),
+        (lambda path: zipped(path, **{"bot.toml": b""}), "is no bot: there is no .c, .cc, .cpp, .cxx or .c"),
     ],
 )
 def test_a_zip_that_is_no_bot_is_refused(tmp_path: Path, make: Callable[[Path], object], text: str) -> None:

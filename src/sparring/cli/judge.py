@@ -126,7 +126,8 @@ def inspect(
     if json:
         print_json(asdict(found))
     else:
-        print(f"{found.bot} for team {' and '.join(found.teams)}: {found.turns:,} turns of {found.dragons:,} dragons")
+        dragons = "1 dragon" if found.dragons == 1 else f"{found.dragons:,} dragons"
+        print(f"{found.bot} for team {' and '.join(found.teams)}: {found.turns:,} turns of {dragons}")
         same = (("replies", found.same_replies), ("points", found.same_points), ("memory", found.same_memory))
         print("the same: " + ", ".join(f"{what} {count:,}/{found.turns:,}" for what, count in same))
         print(f"first difference: {found.first_difference or 'none'}")

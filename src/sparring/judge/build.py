@@ -266,4 +266,8 @@ def _zip_files(path: Path) -> dict[str, bytes]:
         raise SparringError(f"cannot read {path}: {error.strerror or error}") from error
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error) as error:
         raise SparringError(f"{path} is no zip, or is damaged: {error}") from error
+    if "bot.toml" not in files:
+        raise SparringError(
+            f"{path} has no bot.toml at its top, where the judge looks: zip the files, not their folder"
+        )
     return files
