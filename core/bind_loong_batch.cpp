@@ -31,6 +31,7 @@ using Lanes = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 using Seeds = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+using Identities = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableRows = nb::ndarray<u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void check_levels(const std::vector<OwnedLevel*>& levels) {
@@ -356,6 +357,34 @@ nb::bytes scripted_reply(u32 script, const nb::bytes& init, const nb::bytes& blo
   return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
 }
 
+// What scripted players do in turns that are told by rows.
+void decide_rows(const Rows& scripts, const Identities& identities, const Rows& views, u64 seed,
+                 const Seeds& match_seeds, const MutableRows& actions) {
+  static_assert(sizeof(Identity) == 5 * sizeof(i32));
+  const std::size_t n = views.shape(0);
+  if (scripts.shape(0) != n || scripts.shape(1) != 1 || identities.shape(0) != n || identities.shape(1) != 5 ||
+      views.shape(1) != sizeof(View) || match_seeds.shape(0) != n || actions.shape(0) != n ||
+      actions.shape(1) != sizeof(ActionRow)) {
+    throw std::invalid_argument("scripts, identities, views, match seeds and actions must have a row for each dragon");
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (scripts.data()[i] >= kScripts)
+      throw std::invalid_argument("row " + std::to_string(i) + ": there are only " + std::to_string(kScripts) +
+                                  " scripted players");
+  }
+  const nb::gil_scoped_release release;
+  for (std::size_t i = 0; i < n; ++i) {
+    Identity who;
+    View view;
+    ActionRow action;
+    std::memcpy(&who, identities.data() + 5 * i, sizeof who);
+    std::memcpy(&view, views.data() + sizeof view * i, sizeof view);
+    Draws draws = Draws::of(seed, match_seeds.data()[i], who.id, view.round);
+    decide(static_cast<Script>(scripts.data()[i]), who, view, draws, action);
+    std::memcpy(actions.data() + sizeof action * i, &action, sizeof action);
+  }
+}
+
 // A NumPy dtype: [(name, format, offset)], and its size.
 struct Field {
   const char* name;
@@ -385,6 +414,8 @@ void bind_loong_batch(nb::module_& m) {
   for (const char* name : kScriptNames) scripts.append(name);
   m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
   m.def("loong_reply", &reply_text, "action"_a);
+  m.def("loong_decide_rows", &decide_rows, "scripts"_a, "identities"_a, "views"_a, "seed"_a, "match_seeds"_a,
+        "actions"_a);
   m.def("loong_view", &view_row, "init"_a, "block"_a);
   m.def("loong_decide", &scripted_reply, "script"_a, "init"_a, "block"_a, "seed"_a, "match_seed"_a);
   m.def(

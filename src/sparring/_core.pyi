@@ -114,6 +114,20 @@ def loong_decide(script: int, init: bytes, block: bytes, seed: int, match_seed: 
     ValueError for another number, or a block that is none.
     """
 
+def loong_decide_rows(
+    scripts: NDArray[uint8],
+    identities: NDArray[int32],
+    views: NDArray[uint8],
+    seed: int,
+    match_seeds: NDArray[uint64],
+    actions: NDArray[uint8],
+) -> None:
+    """The same for n dragons at once, told by rows of LOONG_VIEW, into rows of LOONG_ACTION.
+
+    scripts: [n, 1]; identities: [n, 5], id, team (0 A, 1 B), width, height and unit limit of the map; views, actions:
+    [n, itemsize]; match_seeds: [n]
+    """
+
 def loong_lane_bytes(levels: list[LoongLevel], lean: bool) -> int:
     """Bytes of a lane that can play all of these levels."""
 

@@ -22,13 +22,14 @@ class Entrant:
     """One that plays. Two with the same hash play the same.
 
     name: of the folder or file, or what it was called by
-    kind: "wasm", a bot in the judge's sandbox; "scripted", a player of the core
-    hash: SHA-256 of the bot's WebAssembly, or of the core's source and the name
+    kind: "wasm", a bot in the judge's sandbox; "scripted", a player of the core; "served", a policy outside, which only
+        served play can ask (`sparring.judge.served`)
+    hash: SHA-256 of the bot's WebAssembly, or of the core's source and the name; of a policy, what its owner says
     path: the WebAssembly, a file in the cache folder that never changes; None for a scripted player
     """
 
     name: str
-    kind: Literal["wasm", "scripted"]
+    kind: Literal["wasm", "scripted", "served"]
     hash: str
     path: Path | None = None
 

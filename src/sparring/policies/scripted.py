@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
 from sparring.games.api import Decisions
-from sparring.games.loong import Loong, script_number
+from sparring.games.loong import script_number
+
+
+class Stage(Protocol):
+    """Where scripted players can play: `sparring.games.loong.Loong`, and served play in the judge."""
+
+    def scripted(self, rows: Decisions, script: str | Tensor, *, seed: int = 0) -> Tensor:
+        """What scripted players do in rows of the last `decisions()`: uint8 [n, 80]."""
+        ...
 
 
 class ScriptedPolicy:
@@ -19,7 +29,7 @@ class ScriptedPolicy:
     It remembers nothing: what it does is a function of its seed, of what a dragon is told, and of who the dragon is.
     """
 
-    def __init__(self, game: Loong, a: str, b: str | None = None, *, seed: int = 0) -> None:
+    def __init__(self, game: Stage, a: str, b: str | None = None, *, seed: int = 0) -> None:
         """a, b: players of teams A and B by their names in `sparring.games.loong_rows.SCRIPTS`; b as a if None.
 
         Raises SparringError for another name.
