@@ -3,9 +3,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+#include <initializer_list>
 #include <vector>
 
-#include "loong/map.h"
+#include "loong/memory.h"
 
 using sparring::i32;
 using sparring::i64;
@@ -39,4 +41,31 @@ struct OwnedLevel {
   const sparring::loong::Level* operator->() const { return &**this; }
 };
 
-void bind_loong_batch(nanobind::module_& m);  // bind_loong_batch.cpp
+// A NumPy dtype: [(name, format, offset)], and its size.
+struct Field {
+  const char* name;
+  const char* format;
+  std::size_t offset;
+};
+
+inline nanobind::object dtype(std::initializer_list<Field> fields, std::size_t size) {
+  nanobind::list names, formats, offsets;
+  for (const Field& field : fields) {
+    names.append(field.name);
+    formats.append(field.format);
+    offsets.append(field.offset);
+  }
+  nanobind::dict description;
+  description["names"] = names;
+  description["formats"] = formats;
+  description["offsets"] = offsets;
+  description["itemsize"] = size;
+  return description;
+}
+
+// A memory as arrays: the words of sight uint32 [height, width], the notes uint16 [height, width], and the Life as
+// bytes.
+nanobind::tuple memory_arrays(const sparring::loong::Memory& memory);
+
+void bind_loong_batch(nanobind::module_& m);      // bind_loong_batch.cpp
+void bind_loong_knowledge(nanobind::module_& m);  // bind_loong_knowledge.cpp

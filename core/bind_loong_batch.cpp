@@ -5,10 +5,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,8 +22,8 @@
 
 #include "bind_loong.h"
 #include "common/lanes.h"
-#include "loong/batch.h"
 #include "loong/damage.h"
+#include "loong/knowing.h"
 #include "loong/text.h"
 
 namespace nb = nanobind;
@@ -32,6 +38,7 @@ using Seeds = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using Identities = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Choices = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableRows = nb::ndarray<u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void check_levels(const std::vector<OwnedLevel*>& levels) {
@@ -49,9 +56,112 @@ Layout layout_for(const std::vector<OwnedLevel*>& levels, bool lean) {
   return Layout::of(room);
 }
 
+MemoryLayout memory_layout_for(const std::vector<OwnedLevel*>& levels) {
+  const auto of = [](const OwnedLevel& level) { return MemoryLayout::of(level->cells, level->most_alive); };
+  MemoryLayout layout = of(*levels[0]);
+  for (const OwnedLevel* level : levels) layout = layout.joined(of(*level));
+  return layout;
+}
+
+// The memories of the living of a lane as bytes, whatever pages they lie in: for each, by id, its Life, a bit for each
+// of the pages that it can have, and those that it has.
+class SavedMemories {
+ public:
+  SavedMemories(const Lane& lane, const Memories& memories) : lane_(lane), memories_(memories) {}
+
+  u64 bytes() const {
+    u64 sum = 0;
+    for (u32 i = 0; i < lane_.match.alive; ++i) {
+      const Memory memory = of(i);
+      sum += sizeof(Life) + flag_bytes();
+      for (u32 at = 0; at < memory.table_size(); ++at) sum += memory.table[at] != 0 ? sizeof(Page) : 0;
+    }
+    return sum;
+  }
+
+  void write(u8* out) const {
+    for (u32 i = 0; i < lane_.match.alive; ++i) {
+      const Memory memory = of(i);
+      std::memcpy(out, &memory.life, sizeof(Life));
+      u8* const flags = out + sizeof(Life);
+      out = flags + flag_bytes();
+      for (u32 at = 0; at < memory.table_size(); ++at) {
+        if (memory.table[at] == 0) continue;
+        flags[at / 8] = static_cast<u8>(flags[at / 8] | 1u << at % 8);
+        std::memcpy(out, memory.pages + memory.table[at], sizeof(Page));
+        out += sizeof(Page);
+      }
+    }
+  }
+
+  // What is wrong with such bytes, or null.
+  const char* damage(const u8* in, u64 left) const {
+    u64 pages = 0;
+    for (u32 i = 0; i < lane_.match.alive; ++i) {
+      if (left < sizeof(Life) + flag_bytes()) return "memories are missing";
+      Life life;
+      std::memcpy(&life, in, sizeof life);
+      if (life.id != lane_.dragons[lane_.order[i]].id) return "a memory is of another dragon";
+      if (const char* const found = wrong_in(life)) return found;
+      u64 taken = 0;
+      for (u32 at = 0; at < flag_bytes() * 8; ++at) {
+        if ((in[sizeof life + at / 8] >> at % 8 & 1) == 0) continue;
+        if (at >= Memory::pages_of(lane_.level.cells)) return "a memory is of another board";
+        ++taken;
+      }
+      const u64 size = sizeof life + flag_bytes() + taken * sizeof(Page);
+      if (left < size) return "pages of memory are missing";
+      in += size;
+      left -= size;
+      pages += taken;
+    }
+    return pages > memories_.layout.capacity ? "it has more memory than its room" : nullptr;
+  }
+
+  // Of bytes without damage.
+  void read(const u8* in) {
+    memories_.restart();
+    for (u32 i = 0; i < lane_.match.alive; ++i) {
+      Memory memory = of(i);
+      memory.begin(0, 0);
+      std::memcpy(&memory.life, in, sizeof(Life));
+      const u8* const flags = in + sizeof(Life);
+      in = flags + flag_bytes();
+      for (u32 at = 0; at < memory.table_size(); ++at) {
+        if ((flags[at / 8] >> at % 8 & 1) == 0) continue;
+        std::memcpy(memory.page(at * kPageTiles), in, sizeof(Page));
+        in += sizeof(Page);
+      }
+    }
+  }
+
+ private:
+  Memory of(u32 place) const { return memories_.of(lane_.order[place]); }
+  u64 flag_bytes() const { return (Memory::pages_of(lane_.level.cells) + 7) / 8; }
+
+  // What is read as a place or a number of something must be one.
+  const char* wrong_in(const Life& life) const {
+    const u32 width = static_cast<u32>(lane_.level.width), height = static_cast<u32>(lane_.level.height);
+    if (life.head >= lane_.level.cells || life.facing > 3 || life.mirrored > 1 || life.symmetry >> kHypotheses != 0 ||
+        life.seen_at > kRounds || life.role >= kRoles || life.claim > kNoClaim)
+      return "a memory is none that a dragon can have";
+    for (u32 i = 0; i < kHeardPackets; ++i) {
+      const Packet packet = unpack_fields(life.heard[i]);
+      if (packet.x >= width || packet.y >= height || packet.claim > kNoClaim || life.heard_at[i] > kRounds ||
+          (packet.place >= kWindowTiles && packet.place != kNoReport))
+        return "a memory has packets that nobody sends";
+    }
+    return nullptr;
+  }
+
+  Lane lane_;
+  Memories memories_;
+};
+
 class Matches {
  public:
-  Matches(const std::vector<OwnedLevel*>& levels, i64 lanes, int threads, bool lean)
+  Matches(const std::vector<OwnedLevel*>& levels, i64 lanes, int threads, bool lean, bool knowledge,
+          const std::string& mirror, u64 build)
       : layout_(layout_for(levels, lean)), pool_(threads) {
     if (lanes < 1 || lanes > kMostLanes) throw std::invalid_argument("lanes must be 1 to 16777216");
     for (const OwnedLevel* level : levels) levels_.push_back(*level);
@@ -61,13 +171,24 @@ class Matches {
     rows_.resize(n);
     views_.resize(n);
     batch_ = Batch{n, layout_, memory_.data()->bytes, played_.data(), rows_.data(), views_.data()};
-    for (std::size_t i = 0; i < n; ++i) start(batch_, i, static_cast<i32>(i % levels.size()), static_cast<u64>(i));
+    const std::array<std::string, 3> names = {"never", "coin", "always"};
+    const auto named = std::find(names.begin(), names.end(), mirror);
+    if (named == names.end()) throw std::invalid_argument("mirror must be never, coin or always");
+    if (knowledge) {
+      const Mirroring mirroring = static_cast<Mirroring>(named - names.begin());
+      const MemoryLayout memories = memory_layout_for(levels);
+      known_.reset(static_cast<u8*>(std::calloc(n, memories.bytes)));  // what is never touched takes no memory
+      if (!known_) throw std::bad_alloc();
+      knowing_ = Knowing{memories, known_.get(), build, mirroring};
+    }
+    for (std::size_t i = 0; i < n; ++i) begin(i, static_cast<i32>(i % levels.size()), static_cast<u64>(i));
   }
   Matches(const Matches&) = delete;  // the batch points to its own arrays
 
   i64 lanes() const { return static_cast<i64>(rows_.size()); }
   u64 lane_bytes() const { return layout_.bytes; }
   u32 slots() const { return layout_.room.dragons; }
+  u64 knowledge_bytes() const { return knowing_ ? knowing_->layout.bytes : 0; }
 
   void restart(const Lanes& lanes, const Lanes& levels, const Seeds& seeds) {
     const std::size_t n = lanes.shape(0);
@@ -86,7 +207,7 @@ class Matches {
     const nb::gil_scoped_release release;
     pool_.run(static_cast<long>(n), kRestartNanoseconds, [&](long first, long last) {
       for (long i = first; i < last; ++i) {
-        start(batch_, static_cast<u64>(lanes.data()[i]), static_cast<i32>(levels.data()[i]), seeds.data()[i]);
+        begin(static_cast<u64>(lanes.data()[i]), static_cast<i32>(levels.data()[i]), seeds.data()[i]);
       }
     });
   }
@@ -100,7 +221,45 @@ class Matches {
         throw std::invalid_argument("lane " + std::to_string(i) + ": not an action");
     }
     const nb::gil_scoped_release release;
-    run(kActNanoseconds, [&](u64 i) { sparring::loong::act(batch_, i, rows[i]); });
+    run(kActNanoseconds, [&](u64 i) { carry_out(i, rows[i]); });
+  }
+
+  // Fills the rows of the lanes that wait with what their dragons know and may choose.
+  void observe(const MutableRows& inputs, const MutableRows& masks) {
+    check_knowledge();
+    if (inputs.shape(0) != rows_.size() || inputs.shape(1) != sizeof(InputsRow))
+      throw std::invalid_argument("inputs must be one row of LOONG_INPUTS for each lane");
+    if (masks.shape(0) != rows_.size() || masks.shape(1) != sizeof(MaskRow))
+      throw std::invalid_argument("mask must be one row of LOONG_MASK for each lane");
+    const OneAtATime alone(inside_);
+    InputsRow* input_rows = reinterpret_cast<InputsRow*>(inputs.data());
+    MaskRow* mask_rows = reinterpret_cast<MaskRow*>(masks.data());
+    const nb::gil_scoped_release release;
+    run(kObserveNanoseconds, [&](u64 i) { observe_in(batch_, *knowing_, i, input_rows[i], mask_rows[i]); });
+  }
+
+  void act_packed(const Choices& choices) {
+    check_knowledge();
+    if (choices.shape(0) != rows_.size()) throw std::invalid_argument("choices must be one number for each lane");
+    const OneAtATime alone(inside_);
+    std::vector<i64> packed(rows_.size());
+    std::memcpy(packed.data(), choices.data(), packed.size() * sizeof(i64));  // aligned
+    run(kLookNanoseconds, [&](u64 i) { know_in(batch_, *knowing_, i); });
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (!choosable_in(batch_, *knowing_, i, packed[i]))
+        throw std::invalid_argument("lane " + std::to_string(i) + ": " + std::to_string(packed[i]) +
+                                    " is no choice, or not of the role that is held");
+    }
+    const nb::gil_scoped_release release;
+    run(kActNanoseconds, [&](u64 i) { act_packed_in(batch_, *knowing_, i, packed[i]); });
+  }
+
+  // What the dragon that must act remembers of its tiles, and its Life as bytes.
+  nb::tuple remembered(i64 index) {
+    check_knowledge();
+    const OneAtATime alone(inside_);
+    const Lane at = waiting(index);
+    return memory_arrays(knowing_->of(batch_, static_cast<u64>(index)).of(at.match.acting));
   }
 
   // Fills the views of the lanes that wait.
@@ -144,9 +303,14 @@ class Matches {
     const OneAtATime alone(inside_);
     Lane at = waiting(index);
     NoNotes unheard;
-    Silence silence;
     std::vector<u8> steps(text.size());
-    apply(at, read_reply(data_of(text), text.size(), steps.data(), unheard), silence);
+    const Action action = read_reply(data_of(text), text.size(), steps.data(), unheard);
+    if (knowing_) {
+      apply_knowing(at, knowing_->of(batch_, static_cast<u64>(index)), knowing_->mirroring, action);
+    } else {
+      Silence silence;
+      apply(at, action, silence);
+    }
     go_on(batch_, static_cast<u64>(index));
   }
 
@@ -193,23 +357,28 @@ class Matches {
     return nb::cast(nb::ndarray<nb::numpy, u8>(reinterpret_cast<u8*>(told), {sizeof(View)}, owner));
   }
 
-  // The lanes as bytes; what lies in a lane's room without being part of its match is 0.
+  // The lanes as bytes, and behind them what their dragons know; what lies in a lane's room without being part of its
+  // match is 0, as is what a row is longer than it needs.
   nb::object state() {
     const OneAtATime alone(inside_);
-    const std::size_t n = rows_.size(), size = sizeof(u64) + layout_.bytes;
+    const std::size_t n = rows_.size();
+    u64 size = fixed_bytes();
+    for (std::size_t i = 0; i < n && knowing_; ++i) size = std::max(size, fixed_bytes() + saved(i).bytes());
     auto* bytes = new std::vector<u8>(n * size);
     for (std::size_t i = 0; i < n; ++i) {
       const u64 level = static_cast<u64>(rows_[i].level);
-      std::memcpy(bytes->data() + i * size, &level, sizeof level);
-      std::memcpy(bytes->data() + i * size + sizeof level, batch_.lane_memory(i), layout_.bytes);
+      u8* const row = bytes->data() + i * size;
+      std::memcpy(row, &level, sizeof level);
+      std::memcpy(row + sizeof level, batch_.lane_memory(i), layout_.bytes);
+      if (knowing_) saved(i).write(row + fixed_bytes());
     }
     nb::capsule owner(bytes, [](void* p) noexcept { delete static_cast<std::vector<u8>*>(p); });
     return nb::cast(nb::ndarray<nb::numpy, u8>(bytes->data(), {n, size}, owner));
   }
 
   void load_state(const Rows& state) {
-    const std::size_t size = sizeof(u64) + layout_.bytes;
-    if (state.shape(0) != rows_.size() || state.shape(1) != size) {
+    const std::size_t size = state.shape(1);
+    if (state.shape(0) != rows_.size() || (knowing_ ? size < fixed_bytes() : size != fixed_bytes())) {
       throw std::invalid_argument("state must be [lanes, lane_bytes + 8] of the same core and levels");
     }
     const OneAtATime alone(inside_);
@@ -219,13 +388,21 @@ class Matches {
       const u64 level = level_in(state, i);
       const std::string lane = "state of lane " + std::to_string(i);
       if (level >= levels_.size()) throw std::invalid_argument(lane + ": it names a level that is not here");
-      std::memcpy(copy.data(), state.data() + i * size + sizeof level, layout_.bytes);
-      const char* found = damage(Lane::at(copy.data(), layout_, *played_[level]));
+      const u8* const row = state.data() + i * size;
+      std::memcpy(copy.data(), row + sizeof level, layout_.bytes);
+      const Lane at = Lane::at(copy.data(), layout_, *played_[level]);
+      const char* found = damage(at);
+      if (found == nullptr && knowing_) {
+        const Memories memories = knowing_->of(batch_, i, static_cast<i32>(level));
+        found = SavedMemories(at, memories).damage(row + fixed_bytes(), size - fixed_bytes());
+      }
       if (found != nullptr) throw std::invalid_argument(lane + " is damaged: " + found);
     }
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      std::memcpy(batch_.lane_memory(i), state.data() + i * size + sizeof(u64), layout_.bytes);
+      const u8* const row = state.data() + i * size;
+      std::memcpy(batch_.lane_memory(i), row + sizeof(u64), layout_.bytes);
       rows_[i].level = static_cast<i32>(level_in(state, i));
+      if (knowing_) saved(i).read(row + fixed_bytes());
       go_on(batch_, i);
     }
   }
@@ -242,12 +419,15 @@ class Matches {
  private:
   // About what one lane of 32x32 takes, for LanePool: processor time in a batch of 2,048, the simplest scripted player.
   static constexpr long kActNanoseconds = 130, kLookNanoseconds = 450, kDecideNanoseconds = 160,
-                        kRestartNanoseconds = 5000;
+                        kRestartNanoseconds = 5000, kObserveNanoseconds = 6000;
 
   static constexpr i64 kMostLanes = 1 << 24;
 
   struct alignas(64) CacheLine {
     u8 bytes[64];
+  };
+  struct Freed {
+    void operator()(u8* bytes) const { std::free(bytes); }
   };
 
   static u64 level_in(const Rows& state, std::size_t lane) {
@@ -263,6 +443,29 @@ class Matches {
     }
     if (reinterpret_cast<std::uintptr_t>(actions.data()) % alignof(ActionRow) != 0) {
       throw std::invalid_argument("actions must start at a multiple of 8 bytes: copy the array");
+    }
+  }
+
+  void check_knowledge() const {
+    if (!knowing_) throw std::logic_error("these matches were made without knowledge=True");
+  }
+
+  u64 fixed_bytes() const { return sizeof(u64) + layout_.bytes; }
+  SavedMemories saved(std::size_t index) { return SavedMemories(batch_.lane(index), knowing_->of(batch_, index)); }
+
+  void begin(u64 index, i32 level, u64 seed) {
+    if (knowing_) {
+      start_knowing(batch_, *knowing_, index, level, seed);
+    } else {
+      start(batch_, index, level, seed);
+    }
+  }
+
+  void carry_out(u64 index, const ActionRow& action) {
+    if (knowing_) {
+      act_knowing(batch_, *knowing_, index, action);
+    } else {
+      sparring::loong::act(batch_, index, action);
     }
   }
 
@@ -289,6 +492,8 @@ class Matches {
   Layout layout_;
   std::vector<CacheLine> memory_;
   Batch batch_;
+  std::unique_ptr<u8, Freed> known_;
+  std::optional<Knowing> knowing_;
   sparring::LanePool pool_;
   std::atomic<bool> inside_{false};
 };
@@ -385,28 +590,6 @@ void decide_rows(const Rows& scripts, const Identities& identities, const Rows& 
   }
 }
 
-// A NumPy dtype: [(name, format, offset)], and its size.
-struct Field {
-  const char* name;
-  const char* format;
-  std::size_t offset;
-};
-
-nb::object dtype(std::initializer_list<Field> fields, std::size_t size) {
-  nb::list names, formats, offsets;
-  for (const Field& field : fields) {
-    names.append(field.name);
-    formats.append(field.format);
-    offsets.append(field.offset);
-  }
-  nb::dict description;
-  description["names"] = names;
-  description["formats"] = formats;
-  description["offsets"] = offsets;
-  description["itemsize"] = size;
-  return description;
-}
-
 }  // namespace
 
 void bind_loong_batch(nb::module_& m) {
@@ -468,16 +651,21 @@ void bind_loong_batch(nb::module_& m) {
                                 {"pearl", "(7,7)u1", offsetof(View, pearl)}},
                                sizeof(View));
   nb::class_<Matches>(m, "LoongMatches")
-      .def(nb::init<const std::vector<OwnedLevel*>&, i64, int, bool>(), "levels"_a, "lanes"_a, nb::kw_only(),
-           "threads"_a = 1, "lean"_a = false)
+      .def(nb::init<const std::vector<OwnedLevel*>&, i64, int, bool, bool, const std::string&, u64>(), "levels"_a,
+           "lanes"_a, nb::kw_only(), "threads"_a = 1, "lean"_a = false, "knowledge"_a = false, "mirror"_a = "coin",
+           "build"_a = 0)
       .def_prop_ro("lanes", &Matches::lanes)
       .def_prop_ro("lane_bytes", &Matches::lane_bytes)
       .def_prop_ro("slots", &Matches::slots)
+      .def_prop_ro("knowledge_bytes", &Matches::knowledge_bytes)
       .def_prop_ro("rows", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).rows_, self); })
       .def_prop_ro("views", [](nb::handle self) { return Matches::view(nb::cast<Matches&>(self).views_, self); })
       .def("restart", &Matches::restart, "lanes"_a.noconvert(), "levels"_a.noconvert(), "seeds"_a.noconvert())
       .def("look", &Matches::look_around)
       .def("act", &Matches::act, "actions"_a.noconvert())
+      .def("observe", &Matches::observe, "inputs"_a.noconvert(), "mask"_a.noconvert())
+      .def("act_packed", &Matches::act_packed, "choices"_a.noconvert())
+      .def("remembered", &Matches::remembered, "lane"_a)
       .def("decide", &Matches::decide, "scripts"_a.noconvert(), "seed"_a, "actions"_a.noconvert())
       .def("dragons", &Matches::dragons, "lane"_a)
       .def("pearls", &Matches::pearls, "lane"_a)

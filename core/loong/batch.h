@@ -55,14 +55,19 @@ SPARRING_FN void go_on(const Batch& batch, u64 index) {
 }
 
 // Starts a match. What lies in the lane's room without being part of the match is 0.
-SPARRING_FN void start(const Batch& batch, u64 index, i32 level, u64 seed) {
+template <typename Events>
+SPARRING_FN void start(const Batch& batch, u64 index, i32 level, u64 seed, Events& events) {
   u64* memory = reinterpret_cast<u64*>(batch.lane_memory(index));
   for (u64 i = 0; i < batch.layout.bytes / sizeof(u64); ++i) memory[i] = 0;
   batch.rows[index].level = level;
-  Silence silence;
   Lane lane = batch.lane(index);
-  restart(lane, seed, silence);
+  restart(lane, seed, events);
   go_on(batch, index);
+}
+
+SPARRING_FN void start(const Batch& batch, u64 index, i32 level, u64 seed) {
+  Silence silence;
+  start(batch, index, level, seed, silence);
 }
 
 // Carries out `action` in a lane that waits. A row that is no action is a fault of the lane.

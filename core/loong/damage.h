@@ -17,7 +17,7 @@ inline const char* damage(const Lane& lane) {
   const Room& room = lane.layout.room;
   if (match.round < -1 || match.round >= kRounds) return "its round is not one of a match";
   if (match.alive > room.dragons || match.cursor > match.alive) return "it has more dragons than its room";
-  if (match.over > 1 || match.winner > 2 || match.reason > Reason::kRoundLimit || match.fault > Fault::kNoAction)
+  if (match.over > 1 || match.winner > 2 || match.reason > Reason::kRoundLimit || match.fault > Fault::kTooMuchKnown)
     return "its end is none that a match can have";
   if (match.twister_at >= kTwisterWords) return "its twister is out of its words";
   if (match.next_id > kMostIds || match.first_newborn > match.next_id) return "it has ids that no match gives";

@@ -40,7 +40,7 @@ SPARRING_FN bool queen(u32 code) { return (code & kQueen) != 0; }
 }  // namespace occupant
 
 // What a packet told of a tile.
-struct Told {
+struct Hearsay {
   u32 what, round;
 
   static constexpr u32 kNothing = 0, kPearl = 1, kAlly = 2, kEnemyHead = 3;
@@ -74,7 +74,8 @@ struct Life {
   u8 packets;      // read in this turn
   u8 report;       // what the packet of this turn tells: kind << 7 | place
   u8 sees_queen;   // it is its team's queen, or sees her
-  u8 unused[2];
+  u8 wide;         // it reads 64-bit messages
+  u8 unused;
   u8 overview[kOverviewSide * kOverviewSide][kOverviewPlanes];  // counts, by block; see remember.h
 
   SPARRING_FN u32 round() const { return seen_at - 1u; }
@@ -171,10 +172,10 @@ struct Memory {
   }
 
   // Newer than any sight of the tile.
-  SPARRING_FN Told told(u32 tile) const {
-    if (sight::occupant(sight(tile)) == occupant::kOwn) return Told{Told::kNothing, 0};
+  SPARRING_FN Hearsay told(u32 tile) const {
+    if (sight::occupant(sight(tile)) == occupant::kOwn) return Hearsay{Hearsay::kNothing, 0};
     const u32 word = note(tile);
-    return Told{word >> Told::kWhatAt, word & sight::kRound};
+    return Hearsay{word >> Hearsay::kWhatAt, word & sight::kRound};
   }
 
   // ---- Edges and ways.

@@ -141,7 +141,7 @@ SPARRING_FN void tell(Memory& memory, u32 tile, u32 what, u32 round) {
   if (page == nullptr) return;
   u32& word = page->sight[tile % kPageTiles];
   if (sight::occupant(word) == occupant::kOwn) word &= ~(31u << sight::kOccupantAt);  // it has left
-  page->told[tile % kPageTiles] = static_cast<u16>(what << Told::kWhatAt | round);
+  page->told[tile % kPageTiles] = static_cast<u16>(what << Hearsay::kWhatAt | round);
 }
 
 SPARRING_FN void hear(Memory& memory, const Identity& who, const View& view, u64 message, u64 key) {
@@ -166,11 +166,11 @@ SPARRING_FN void hear(Memory& memory, const Identity& who, const View& view, u64
   life.heard[0] = message;
   life.heard_at[0] = static_cast<u16>(sent + 1);
   if (packet.queen != 0 && sent + 1 > life.ally_queen) life.ally_queen = static_cast<u16>(sent + 1);
-  tell(memory, memory.tile(packet.x, packet.y), Told::kAlly, sent);
+  tell(memory, memory.tile(packet.x, packet.y), Hearsay::kAlly, sent);
   if (packet.place == kNoReport) return;
   const Window theirs{memory.width, memory.height, memory.cells, (packet.x + memory.width - kWindow / 2) % memory.width,
                       (packet.y + memory.height - kWindow / 2) % memory.height};
-  tell(memory, theirs.tile(packet.place), packet.enemy != 0 ? Told::kEnemyHead : Told::kPearl, sent);
+  tell(memory, theirs.tile(packet.place), packet.enemy != 0 ? Hearsay::kEnemyHead : Hearsay::kPearl, sent);
 }
 
 // What this turn's packet will tell: the nearest head of an enemy, else the nearest pearl; of several the one that lies
@@ -209,6 +209,7 @@ SPARRING_FN void remember(Memory& memory, const Identity& who, const View& view,
   life.steps = 0;
   ++life.decisions;
   life.facing = static_cast<u8>(view.facing);
+  life.wide = view.wide != 0;
   life.head = static_cast<u16>(memory.tile(static_cast<u32>(view.x), static_cast<u32>(view.y)));
   const Window window = remembering::window_of(memory, view);
   remembering::see(memory, who, view, window);

@@ -38,7 +38,7 @@ struct Message {
   SPARRING_FN u64 number() const { return static_cast<u64>(half[1]) << 32 | half[0]; }
 };
 
-enum class Fault : u8 { kSound, kTooManyMessages, kTooManyDragons, kNoAction };
+enum class Fault : u8 { kSound, kTooManyMessages, kTooManyDragons, kNoAction, kTooMuchKnown };
 enum class Reason : u8 { kEliminated, kRoundLimit };
 
 struct Match {

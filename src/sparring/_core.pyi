@@ -1,8 +1,8 @@
-"""Types of the compiled core (core/module.cpp, core/bind_loong.cpp, core/bind_loong_batch.cpp)."""
+"""Types of the compiled core (core/module.cpp, core/bind_loong*.cpp)."""
 
 from typing import Any
 
-from numpy import float32, int32, int64, uint8, uint32, uint64
+from numpy import float32, int32, int64, uint8, uint16, uint32, uint64
 from numpy.typing import NDArray
 
 source_hash: str
@@ -70,13 +70,26 @@ LOONG_LANE: Any
 waiting.
 A lane that does not wait is over (winner 0 nobody, 1 A, 2 B; reason 0 a team was out, 1 the round limit; dragons,
 total, queen and longest of A and B), or has a fault: 1 too many messages, 2 too many dragons for its room,
-3 a row that is no action (only on a GPU: the CPU refuses it)."""
+3 a row that is no action (only on a GPU: the CPU refuses it), 4 no room for what its dragons remember."""
 
 LOONG_VIEW: Any
 """Argument of numpy.dtype for what a dragon is told: the 7x7 window around its head with countdown (-1 never), pearl,
 body (facing, +4 somebody is here, +8 a head, +16 team B) and id; edges north [8, 7] and west [7, 8] (-1 open, -2 kelp,
 else a portal's id); newest: the last 32 of all `messages`, in order of arrival; echoes: kelp, ally, ally's head, enemy,
 enemy's head."""
+
+LOONG_INPUTS: Any
+"""Argument of numpy.dtype for what a dragon knows, in bytes from 0 to 127 and in its own frame: crop [15, 15, 32] with
+forward up and the head at [7, 7], overview [16, 16, 8] with the head's block at [8, 8], scalars [48], sonar [8, 16] the
+newest packet first. docs/loong-knowledge.md says what the bytes mean."""
+
+LOONG_MASK: Any
+"""Argument of numpy.dtype for what a dragon may choose: kinds [3] (move, sprint, split), sizes [32] (segments of a
+split - 2), payable (the most sprint steps that can be paid, at most 8), role_due (a new role is chosen), held (the
+role)."""
+
+LOONG_PLANES: dict[str, list[str]]
+"""Names of the last axis of each field of LOONG_INPUTS."""
 
 LOONG_SCRIPTS: tuple[str, ...]
 """Names of the scripted players, by number: forager, hunter, splitter, legal, reckless."""
@@ -143,6 +156,17 @@ def loong_batch(
     LOONG_LANE]; views: uint8 [lanes, itemsize of LOONG_VIEW].
     """
 
+def loong_pack(role: int, kind: str, direction: int, segments: int, steps: list[int], claim: int) -> int:
+    """A choice as one number. Raises ValueError if no choice has these parts.
+
+    kind: "move", "sprint" or "split". direction of a move and steps (2 to 8) of a sprint: 0 forward, 1 left, 2 right,
+    steps relative to the one before. segments: 2 to 33 of a split. What the kind does not use is 0 or empty. claim: a
+    tile of the 5x5 around the head, row by row with forward up, or 25 for none.
+    """
+
+def loong_unpack(packed: int) -> tuple[int, str, int, int, list[int], int]:
+    """The arguments of loong_pack. Raises ValueError if the number is no choice."""
+
 class LoongMatches:
     """A batch of matches. Each lane stands at a decision, or its match is over.
 
@@ -150,16 +174,31 @@ class LoongMatches:
     need more gets a fault, which only a match with dozens of deaths between two turns of a dragon can meet.
     `rows` uint8 [lanes, itemsize of LOONG_LANE] and `views` [lanes, itemsize of LOONG_VIEW] are views of the core's
     memory. Lane i starts with level i (modulo their number) and seed i.
+
+    knowledge: dragons remember, for `observe` and `act_packed`; takes room for knowledge_bytes more in each lane, of
+    which only what is used takes memory. mirror: "coin" lets half of all lives, drawn by match and dragon, see the
+    world mirrored, "never" and "always" none and all. build: dragons understand the packets of their own build alone.
     """
 
     lanes: int
     lane_bytes: int
+    knowledge_bytes: int
     slots: int
     """The most dragons that can live at once in a lane, each in a slot that is free again when it is dead."""
     rows: NDArray[uint8]
     views: NDArray[uint8]
 
-    def __init__(self, levels: list[LoongLevel], lanes: int, *, threads: int = 1, lean: bool = False) -> None: ...
+    def __init__(
+        self,
+        levels: list[LoongLevel],
+        lanes: int,
+        *,
+        threads: int = 1,
+        lean: bool = False,
+        knowledge: bool = False,
+        mirror: str = "coin",
+        build: int = 0,
+    ) -> None: ...
     def restart(self, lanes: NDArray[int64], levels: NDArray[int64], seeds: NDArray[uint64]) -> None:
         """Start matches in these lanes. All arrays [k]."""
 
@@ -168,6 +207,21 @@ class LoongMatches:
 
     def act(self, actions: NDArray[uint8]) -> None:
         """Act in every lane that waits, and go on to its next decision. actions: [lanes, itemsize of LOONG_ACTION]."""
+
+    def observe(self, inputs: NDArray[uint8], mask: NDArray[uint8]) -> None:
+        """Fill the rows of the lanes that wait with what their dragons know and may choose: inputs [lanes, itemsize of
+        LOONG_INPUTS], mask [lanes, itemsize of LOONG_MASK].
+
+        A dragon remembers what it is told when it is asked here or acts packed; once in a turn, however often. Where a
+        lane has no room for it, it has a fault after this turn.
+        """
+
+    def act_packed(self, choices: NDArray[int64]) -> None:
+        """Act in every lane that waits by the numbers of loong_pack [lanes], each with its status packet along the
+        facing, and go on. Raises ValueError, and does nothing, if a number is no choice of its dragon."""
+
+    def remembered(self, lane: int) -> tuple[NDArray[uint32], NDArray[uint16], bytes]:
+        """What the dragon that must act remembers: sights and notes [height, width] (core/loong/memory.h), its Life."""
 
     def decide(self, scripts: NDArray[uint8], seed: int, actions: NDArray[uint8]) -> None:
         """Fill the rows of `actions`, as `act` takes them, with what scripted players do in the lanes that wait.
@@ -196,10 +250,38 @@ class LoongMatches:
         """Act in one lane by the judge's text, and go on to its next decision."""
 
     def state(self) -> NDArray[uint8]:
-        """All lanes as bytes [lanes, lane_bytes + 8]."""
+        """All lanes as bytes [lanes, lane_bytes + 8], with knowledge so many columns more as the fullest lane needs."""
 
     def load_state(self, state: NDArray[uint8]) -> None:
         """Go on from a state of a batch with the same levels."""
+
+class LoongDragons:
+    """Dragons that are no lane's, each with a memory of its own, as in a bot or in served play. They never mirror."""
+
+    slots: int
+
+    def __init__(self, slots: int = 1, *, build: int = 0) -> None: ...
+    def observe(self, init: bytes, block: bytes, slot: int = 0) -> tuple[NDArray[uint8], NDArray[uint8]]:
+        """A row of LOONG_INPUTS and one of LOONG_MASK of a dragon that is told this by the judge.
+
+        Another init block than before, or an earlier round, begins another life in the slot. Raises ValueError if a
+        block is none.
+        """
+
+    def observe_views(
+        self, slots: NDArray[int64], identities: NDArray[int32], views: NDArray[uint8]
+    ) -> tuple[NDArray[uint8], NDArray[uint8]]:
+        """The same for dragons in these slots [n], by identities int32 [n, 5] (id, team, width, height, unit limit) and
+        rows of LOONG_VIEW [n, ...]."""
+
+    def act(self, packed: int, slot: int = 0) -> bytes:
+        """The reply to the judge for a choice. Raises ValueError if the dragon cannot choose it."""
+
+    def forget(self, slot: int = 0) -> None:
+        """End the life in a slot."""
+
+    def remembered(self, slot: int = 0) -> tuple[NDArray[uint32], NDArray[uint16], bytes]:
+        """As LoongMatches.remembered."""
 
 class LoongTextMatch:
     """One match as the judge's host sees it. debug: the judge's mask of notes, which decides the count of events.
