@@ -11,30 +11,40 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sparring.judge.ladder import Ladder, run_ladder
     from sparring.judge.native import MatchResult, NativeEngine
     from sparring.judge.replay_format import Replay, read_replay, write_replay
     from sparring.judge.replay_report import check_replay, report_replay
     from sparring.judge.replays import resimulate
+    from sparring.judge.verdicts import Verdict, run_verdict
 
 _HOMES = {
+    "Ladder": "ladder",
     "MatchResult": "native",
     "NativeEngine": "native",
     "Replay": "replay_format",
     "check_replay": "replay_report",
+    "Verdict": "verdicts",
     "read_replay": "replay_format",
     "report_replay": "replay_report",
     "resimulate": "replays",
+    "run_ladder": "ladder",
+    "run_verdict": "verdicts",
     "write_replay": "replay_format",
 }
 
 __all__ = [
+    "Ladder",
     "MatchResult",
     "NativeEngine",
     "Replay",
+    "Verdict",
     "check_replay",
     "read_replay",
     "report_replay",
     "resimulate",
+    "run_ladder",
+    "run_verdict",
     "write_replay",
 ]
 
