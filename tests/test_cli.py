@@ -143,7 +143,10 @@ def test_prune_removes_only_with_yes(sparring: Told) -> None:
         ("train tiny.toml --ddpg.actor-lr 7", "flags: ddpg.actor_lr = 7.0: must be in (0, 1]"),
         ("train tiny.toml --ddpg.batch 33", "flags: ddpg.batch = 33: must be at most ddpg.buffer, which is 32"),
         ("train tiny.toml --minutes 0", "minutes = 0.0: must be more than 0"),
-        ("train tiny.toml --game chess", "no game chess: there are tennis, loong; your own is passed as a factory, game=..."),
+        (
+            "train tiny.toml --game chess",
+            "no game chess: there are tennis, loong; your own is passed as a factory, game=...",
+        ),
         ("train tiny.toml --run ..", 'run name ".." cannot be used: give a name such as tennis-1, or a path'),
         ("evaluate tiyn", "no run tiyn in runs: there are no runs yet; start one: sparring train tennis"),
         ("play tiyn", "no run tiyn in runs: there are no runs yet; start one: sparring train tennis"),
