@@ -185,7 +185,7 @@ def test_the_entropy_of_one_sprint_is_the_sum_along_its_path() -> None:
     for path, numbers in paths(tree, start, 4):
         action = words(role=7, kind=SPRINT, steps=len(path), sprint=sum(s << 2 * i for i, s in enumerate(path)))
         evaluation = tree.evaluate(one(action))
-        assert float(evaluation.entropy[0, 4]) == pytest.approx(numbers["entropy"], abs=1e-12)
+        assert evaluation.entropy[0, 4].item() == pytest.approx(numbers["entropy"], abs=1e-12)
     assert float(tree.evaluate(one(words(role=7))).entropy[0, 4]) == 0  # a move has no sprint
 
 

@@ -444,7 +444,7 @@ def test_calibration_by_hand() -> None:
 def test_auxiliary_losses_by_hand() -> None:
     auxiliary = Auxiliary(5, hidden=4).double()
     features = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    unseen, heads, length = auxiliary(features)
+    unseen, heads, length = (out.detach() for out in auxiliary(features))
     assert unseen.shape == (2, 225, len(CONTENTS))
     assert heads.shape == (2, ELSEWHERE + 1)
     asked = torch.full((2, 225), NOT_ASKED, dtype=torch.uint8)
@@ -452,7 +452,8 @@ def test_auxiliary_losses_by_hand() -> None:
     places = torch.zeros(2, 226, dtype=torch.float64)
     places[0, 12], places[0, ELSEWHERE] = 0.25, 0.75  # nothing is known of row 1
     lengths = torch.tensor([[4.0, math.nan], [math.nan, 0.0]], dtype=torch.float64)
-    losses = auxiliary.losses(features, AuxiliaryTargets(unseen=asked, heads=places, length=lengths))
+    targets = AuxiliaryTargets(unseen=asked, heads=places, length=lengths)
+    losses = {name: loss.detach() for name, loss in auxiliary.losses(features, targets).items()}
     log = unseen.log_softmax(dim=2)
     assert float(losses["unseen"]) == pytest.approx(-float(log[0, 7, 1] + log[1, 224, 3] + log[1, 3, 0]) / 3)
     where = heads[0].log_softmax(dim=0)

@@ -8,7 +8,6 @@ follow the same chain (Vinyals et al. 2019, "Grandmaster level in StarCraft II",
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -151,10 +150,6 @@ class Evaluation:
     entropy: Tensor
 
 
-_Pick = Callable[[Tensor, int, Tensor | None], Tensor]
-"""Chooses from log-probabilities [m, k] with the numbers of a draw, for all rows or for those given: int64 [m]."""
-
-
 class Tree:
     """The choices of n rows, hanging on `features` (float [n, width]) of a network with `heads`.
 
@@ -171,16 +166,11 @@ class Tree:
         uniforms: float32 [n, 12] in [0, 1), multiples of 2^-23. The caller keys them by what is sampled, so that a
         row's action depends on neither its place nor its company.
         """
-
-        def draw(log_probs: Tensor, number: int, rows: Tensor | None) -> Tensor:
-            uniform = uniforms[:, number] if rows is None else uniforms[rows, number]
-            return _inverse(log_probs, uniform)
-
-        return self._decide(draw)
+        return self._decide(uniforms)
 
     def mode(self) -> Tensor:
         """Packed actions int64 [n]: in sampling order the most probable choice of each part, given those before."""
-        return self._decide(lambda log_probs, number, rows: log_probs.argmax(dim=1))[0]
+        return self._decide(None)[0]
 
     def evaluate(self, packed: Tensor) -> Evaluation:
         """Log-probabilities of actions (int64 [n]), and entropies.
@@ -227,9 +217,7 @@ class Tree:
         actions = unpack(packed)
         rows = self.mask.kinds[:, SPRINT].nonzero().squeeze(1)
         branch = self._branch(actions.role)
-        steps, sprint, _ = self._sprint(
-            branch, rows, lambda log_probs, number: _inverse(log_probs, uniforms[rows, number])
-        )
+        steps, sprint, _ = self._sprint(branch, rows, uniforms)
         zero = torch.zeros_like(steps)
         paths = Actions(
             role=actions.role[rows],
@@ -278,27 +266,26 @@ class Tree:
         """Log-probabilities in place of the logits."""
         logits = self.heads.choices(self.features, role)
         return Choices(
-            kind=_log_probs(logits.kind, self.mask.kinds),
+            kind=_log_probs(logits.kind, ~self.mask.kinds),
             direction=_log_probs(logits.direction),
-            size=_log_probs(logits.size, self.mask.sizes),
+            size=_log_probs(logits.size, ~self.mask.sizes),
             claim=_log_probs(logits.claim),
             sprint=logits.sprint,
         )
 
-    def _decide(self, pick: _Pick) -> tuple[Tensor, Tensor]:
+    def _decide(self, uniforms: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Draws with these numbers, or takes the most probable choices: packed actions, log-probabilities."""
         roles = self._roles()
         due = self.mask.role_due
-        role = torch.where(due, pick(roles, _DRAW_ROLE, None), self.mask.held)
+        role = torch.where(due, _pick(roles, uniforms, _DRAW_ROLE), self.mask.held)
         branch = self._branch(role)
-        kind = pick(branch.kind, _DRAW_KIND, None)
-        direction = pick(branch.direction, _DRAW_ARGUMENT, None) * (kind == MOVE)
-        size_index = pick(branch.size, _DRAW_ARGUMENT, None) * (kind == SPLIT)
+        kind = _pick(branch.kind, uniforms, _DRAW_KIND)
+        direction = _pick(branch.direction, uniforms, _DRAW_ARGUMENT) * (kind == MOVE)
+        size_index = _pick(branch.size, uniforms, _DRAW_ARGUMENT) * (kind == SPLIT)
         claims = _of_kind(branch.claim, kind)
-        claim = pick(claims, _DRAW_CLAIM, None)
+        claim = _pick(claims, uniforms, _DRAW_CLAIM)
         rows = (kind == SPRINT).nonzero().squeeze(1)
-        some_steps, some_sprint, some_log_prob = self._sprint(
-            branch, rows, lambda log_probs, number: pick(log_probs, number, rows)
-        )
+        some_steps, some_sprint, some_log_prob = self._sprint(branch, rows, uniforms)
         packed = pack(
             Actions(
                 role=role,
@@ -321,25 +308,24 @@ class Tree:
         }
         return packed, _columns(log_prob)
 
-    def _sprint(
-        self, branch: Choices, rows: Tensor, pick: Callable[[Tensor, int], Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _sprint(self, branch: Choices, rows: Tensor, uniforms: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Draws a path on each of `rows` (int64 [m]): steps int64 [m], directions int64 [m, 8], log-probability [m]."""
         state, payable = branch.sprint[rows], self.mask.payable[rows]
-        steps = torch.zeros_like(rows)
-        sprint = rows.new_zeros(len(rows), MAX_STEPS)
-        log_prob = torch.zeros_like(branch.kind[rows, 0])
-        open_ = torch.ones_like(rows, dtype=torch.bool)
+        numbers = None if uniforms is None else uniforms[rows]
         # Once all is spent the only choice is to stop, with probability 1: no position after `payable` steps is asked.
         positions = int(payable.amax()) if len(rows) else 0
+        illegal = _illegal_steps(payable, positions)
+        log_prob = torch.zeros_like(branch.kind[rows, 0])
+        running = torch.ones_like(rows)
+        steps = torch.zeros_like(rows)
+        sprint = rows.new_zeros(len(rows), MAX_STEPS)
         for position in range(positions):
-            log_probs = _step_log_probs(self.heads.step_logits(state), position, payable)
-            choice = pick(log_probs, _DRAW_STEPS + position)
-            log_prob = log_prob + _at(log_probs, choice) * open_
-            open_ = open_ & (choice != STOP)
-            direction = choice * open_
-            steps = steps + open_
-            sprint[:, position] = direction
+            log_probs = _log_probs(self.heads.step_logits(state), illegal[position])
+            choice = _pick(log_probs, numbers, _DRAW_STEPS + position)
+            log_prob = log_prob + _at(log_probs, choice) * running
+            running = running * (choice != STOP)
+            steps = steps + running
+            sprint[:, position] = direction = choice * running
             if position + 1 < positions:
                 state = self.heads.step_state(state, direction)
         return steps, sprint, log_prob
@@ -348,8 +334,9 @@ class Tree:
         """Log-probabilities [m, 4] at each position of a path, given the steps before it."""
         out = []
         state = first[path.rows]
+        illegal = _illegal_steps(path.payable, len(path.steps))
         for position, step in enumerate(path.steps):
-            out.append(_step_log_probs(self.heads.step_logits(state), position, path.payable))
+            out.append(_log_probs(self.heads.step_logits(state), illegal[position]))
             if position + 1 < len(path.steps):
                 state = self.heads.step_state(state, step.choice.clamp_max(RIGHT))
         return out
@@ -377,28 +364,32 @@ class _Path:
             self.steps.append(_Step(choice, (count >= position) & (self.payable > position)))
 
 
-def _log_probs(logits: Tensor, legal: Tensor | None = None) -> Tensor:
-    """Log-softmax over the last axis in float32 or better; illegal choices have probability 0."""
+def _log_probs(logits: Tensor, illegal: Tensor | None = None) -> Tensor:
+    """Log-softmax over the last axis in float32 or better; illegal choices (bool) have probability 0."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    if legal is not None:
-        logits = logits.masked_fill(~legal, _FLOOR)
+    if illegal is not None:
+        logits = logits.masked_fill(illegal, _FLOOR)
     return logits.log_softmax(dim=-1)
 
 
-def _step_log_probs(logits: Tensor, position: int, payable: Tensor) -> Tensor:
-    """Log-probabilities [m, 4] after `position` steps: `stop` from two steps on, the rest while it can be paid."""
-    legal = (payable > position).unsqueeze(1).expand(-1, DIRECTIONS + 1).clone()
-    legal[:, STOP] = position >= MIN_STEPS
-    return _log_probs(logits, legal)
+def _illegal_steps(payable: Tensor, positions: int) -> Tensor:
+    """bool [positions, m, 4] after so many steps: a step that cannot be paid, and to stop before two steps."""
+    position = torch.arange(positions, device=payable.device)
+    unpaid = position.unsqueeze(1) >= payable
+    too_early = (position < MIN_STEPS).unsqueeze(1).expand_as(unpaid)
+    return torch.stack([unpaid] * DIRECTIONS + [too_early], dim=2)
 
 
-def _inverse(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """Inverse of the cumulative distribution: int64 [m] from log-probabilities [m, k] and uniforms [m].
+def _pick(log_probs: Tensor, uniforms: Tensor | None, number: int) -> Tensor:
+    """int64 [m]: the most probable of [m, k], or with column `number` of uniforms [m, 12] one drawn by inverting the
+    cumulative distribution.
 
     A uniform is at most 1 - 2^-23, so that its product with the total stays below the total after rounding.
     """
+    if uniforms is None:
+        return log_probs.argmax(dim=1)
     cumulative = log_probs.exp().cumsum(dim=1)
-    return (cumulative <= uniform.unsqueeze(1) * cumulative[:, -1:]).sum(dim=1)
+    return (cumulative <= uniforms[:, number : number + 1] * cumulative[:, -1:]).sum(dim=1)
 
 
 def _at(log_probs: Tensor, choice: Tensor) -> Tensor:
