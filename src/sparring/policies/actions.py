@@ -344,7 +344,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class _Step:
-    """One position of the sprints of m rows: what was chosen (int64 [m]) and whether there was a choice (bool [m])."""
+    """One position of the sprints of m rows: what was chosen (int64 [m]), and whether they got there (bool [m])."""
 
     choice: Tensor
     open: Tensor
@@ -361,7 +361,7 @@ class _Path:
         positions = min(int(count.amax()) + 1, MAX_STEPS) if len(rows) else 0
         for position in range(positions):
             choice = torch.where(count > position, sprint[:, position], STOP)
-            self.steps.append(_Step(choice, (count >= position) & (self.payable > position)))
+            self.steps.append(_Step(choice, count >= position))
 
 
 def _log_probs(logits: Tensor, illegal: Tensor | None = None) -> Tensor:
