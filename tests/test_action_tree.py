@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 from collections.abc import Iterator
 from dataclasses import astuple
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loong_maps import random_map
 from scipy import stats
 from torch import Tensor
 
+from sparring import _core
 from sparring.policies.actions import (
+    MASK_BYTES,
+    MASK_HELD,
+    MASK_KINDS,
+    MASK_PAYABLE,
+    MASK_ROLE_DUE,
+    MASK_SIZES,
     MAX_STEPS,
     MOVE,
     NO_CLAIM,
@@ -28,7 +38,7 @@ from sparring.policies.actions import (
     pack,
     unpack,
 )
-from sparring.policies.loong import TreeHeads
+from sparring.policies.loong import TeacherConfig, TreeHeads
 
 WIDTH = 6
 LAST_UNIFORM = 1 - 2.0**-23
@@ -394,6 +404,52 @@ def test_packing_is_a_bijection(actions: Actions) -> None:
     for before, after in zip(astuple(actions), astuple(unpack(packed)), strict=True):
         assert torch.equal(before, after)
     assert 0 <= int(packed) < 2**37
+
+
+@given(some_actions())
+def test_the_core_packs_alike(actions: Actions) -> None:
+    parts = actions.steps.item()
+    kind = ("move", "sprint", "split")[actions.kind.item()]
+    path = actions.sprint[0, :parts].tolist()
+    packed = _core.loong_pack(
+        actions.role.item(), kind, actions.direction.item(), actions.size.item(), path, actions.claim.item()
+    )
+    assert packed == pack(actions).item()
+
+
+def test_the_core_lays_out_masks_and_inputs_alike() -> None:
+    mask, inputs = np.dtype(_core.LOONG_MASK), np.dtype(_core.LOONG_INPUTS)
+    assert mask.fields is not None and inputs.fields is not None
+    assert {name: place for name, (_, place, *_) in mask.fields.items()} == {
+        "kinds": MASK_KINDS,
+        "sizes": MASK_SIZES,
+        "payable": MASK_PAYABLE,
+        "role_due": MASK_ROLE_DUE,
+        "held": MASK_HELD,
+    }
+    assert mask.itemsize == MASK_BYTES
+    split = TeacherConfig().input_split
+    assert [(name, field[0].itemsize) for name, field in inputs.fields.items()] == list(
+        zip(("crop", "overview", "scalars", "sonar"), split, strict=True)
+    )
+    assert _core.LOONG_PLANES["sonar"][0] == "valid"  # the byte by which packets are told from empty places
+
+
+def test_the_core_takes_what_is_drawn() -> None:
+    """Every choice of a random tree, in real matches: splits, sprints, roles due and held."""
+    levels = [_core.loong_level(random_map(random.Random(seed))) for seed in (3, 5)]
+    assert not any(isinstance(level, bytes) for level in levels)
+    matches = _core.LoongMatches(levels, 8, knowledge=True)
+    inputs = np.zeros((8, np.dtype(_core.LOONG_INPUTS).itemsize), np.uint8)
+    mask = np.zeros((8, MASK_BYTES), np.uint8)
+    heads, kinds = make_heads(13, scale=0.3), set()
+    for turn in range(60):
+        matches.observe(inputs, mask)
+        features = torch.randn(8, WIDTH, dtype=torch.float64)
+        packed, _ = Tree(heads, features, torch.from_numpy(mask)).sample(uniforms(8, turn))
+        kinds |= set(unpack(packed).kind.tolist())
+        matches.act_packed(packed.numpy())  # raises if one is no choice of its dragon
+    assert kinds == {MOVE, SPRINT, SPLIT}
 
 
 def test_packed_actions_bit_by_bit() -> None:
