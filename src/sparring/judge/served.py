@@ -16,7 +16,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -35,7 +35,7 @@ from sparring.judge.native import load_level
 from sparring.judge.official import official_engine
 from sparring.judge.schedule import Job
 from sparring.judge.servers import Servers
-from sparring.judge.serving import ENDED, FAILED, IDS, SIZE, TURN, Ended
+from sparring.judge.serving import ENDED, IDS, SIZE, TURN, Ended
 from sparring.judge.sides import SCRIPT_SEED
 from sparring.policies.scripted import ScriptedPolicy
 
@@ -161,6 +161,7 @@ class ServedLoong:
         self._waiting: dict[int, bytes] = {}
         self._rows: LoongDecisions | None = None
         self._ended: list[tuple[int, int, Ended]] = []
+        self._no_end: ServedOutcome | None = None
         workers = min(workers, self.lanes)
         self._worker = [lane % workers for lane in range(self.lanes)]
         self._busy = [0] * workers  # lanes of each process that play on
@@ -188,13 +189,11 @@ class ServedLoong:
             lanes = sorted(self._waiting)
             turns = np.frombuffer(b"".join(self._waiting[lane] for lane in lanes), _TURN)
             obs = torch.from_numpy(turns["obs"].copy())
-            self._rows = LoongDecisions(
-                lane=torch.tensor(lanes, dtype=torch.int64),
-                match=torch.tensor([self._matches[lane] for lane in lanes], dtype=torch.int64),
-                obs=obs,
-                round=torch.from_numpy(views(obs)["round"].astype(np.int64)),
-                **{name: torch.from_numpy(turns[name].astype(np.int64)) for name in _IDS},
-            )
+            ids = {name: turns[name].astype(np.int64) for name in _IDS}
+            ids["lane"] = np.array(lanes, np.int64)
+            ids["match"] = np.array([self._matches[lane] for lane in lanes], np.int64)
+            ids["round"] = views(obs)["round"].astype(np.int64)
+            self._rows = LoongDecisions(obs=obs, **{name: torch.from_numpy(column) for name, column in ids.items()})
         return self._rows
 
     def act(self, actions: Tensor) -> ServedOutcome:
@@ -294,12 +293,10 @@ class ServedLoong:
         deadline = 0.0
         while any(self._busy):
             heard = self._servers.hear(max(0.0, deadline - time.monotonic()) if self._waiting else None)
-            if not heard:
+            if self._waiting and not heard:
                 return
+            failed = None
             for lane, kind, body in heard:
-                index = self.index(lane, self._matches[lane])
-                if kind == FAILED:
-                    raise SparringError(f"{_named(index, self.jobs[index])} cannot be played: {body.decode()}")
                 self._busy[self._worker[lane]] -= 1
                 if kind == TURN:
                     if not self._waiting:
@@ -308,10 +305,17 @@ class ServedLoong:
                 elif kind == ENDED:
                     self._ended.append((lane, self._matches[lane], pickle.loads(body)))
                     self._next(lane)
+                else:
+                    index = self.index(lane, self._matches[lane])
+                    failed = SparringError(f"{_named(index, self.jobs[index])} cannot be played: {body.decode()}")
+            if failed is not None:
+                raise failed
             if self._waiting and not all(self._busy):
                 return
 
     def _outcome(self, rows: LoongDecisions, ended: list[tuple[int, int, Ended]]) -> ServedOutcome:
+        if not ended and self._no_end is not None:  # most are such, and tensors cost as much as the turn
+            return replace(self._no_end, lane=rows.lane, agent=rows.agent, reward=torch.zeros(len(rows)))
         score = torch.zeros(len(ended), self.agents)
         results = np.zeros(len(ended), LANE)
         reward = dict.fromkeys(zip(rows.lane.tolist(), rows.agent.tolist(), strict=True), 0.0)
@@ -320,7 +324,7 @@ class ServedLoong:
             for team, agent in {*end.alive, *([end.last] if end.last else [])}:
                 score[at, agent] = reward[lane, agent] = value[team]
             results[at] = _result(self.index(lane, match), end.played)
-        return ServedOutcome(
+        outcome = ServedOutcome(
             lane=torch.tensor([lane for lane, _ in reward], dtype=torch.int64),
             agent=torch.tensor([agent for _, agent in reward], dtype=torch.int64),
             reward=torch.tensor(list(reward.values()), dtype=torch.float32),
@@ -333,6 +337,9 @@ class ServedLoong:
             match=torch.tensor([match for _, match, _ in ended], dtype=torch.int64),
             played=[end.played for *_, end in ended],
         )
+        if not ended:
+            self._no_end = outcome
+        return outcome
 
 
 class _Kept:
