@@ -135,7 +135,8 @@ def as_scripted(played):  # type: ignore[no-untyped-def]
 def main(opponent: str = "starter", policy: str = "legal", matches: int = 24, stress_matches: int = 200) -> None:
     torch.set_num_threads(1)
     speed(opponent, policy, matches)
-    stress(stress_matches)
+    if stress_matches:
+        stress(stress_matches)
 
 
 if __name__ == "__main__":

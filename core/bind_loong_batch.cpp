@@ -597,8 +597,8 @@ void bind_loong_batch(nb::module_& m) {
   for (const char* name : kScriptNames) scripts.append(name);
   m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
   m.def("loong_reply", &reply_text, "action"_a);
-  m.def("loong_decide_rows", &decide_rows, "scripts"_a, "identities"_a, "views"_a, "seed"_a, "match_seeds"_a,
-        "actions"_a);
+  m.def("loong_decide_rows", &decide_rows, "scripts"_a.noconvert(), "identities"_a.noconvert(), "views"_a.noconvert(),
+        "seed"_a, "match_seeds"_a.noconvert(), "actions"_a.noconvert());
   m.def("loong_view", &view_row, "init"_a, "block"_a);
   m.def("loong_decide", &scripted_reply, "script"_a, "init"_a, "block"_a, "seed"_a, "match_seed"_a);
   m.def(

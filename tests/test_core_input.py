@@ -70,6 +70,8 @@ def test_arguments_of_any_kind_raise_or_are_carried_out(data: st.DataObject) -> 
         (text.reply, 1),
         (_core.loong_level, 1),
         (_core.loong_reply, 1),
+        (_core.loong_view, 2),
+        (_core.loong_decide_rows, 6),
         (_core.loong_lane_bytes, 2),
         (_core.loong_pool, 1),
         (_core.loong_batch, 7),
@@ -123,6 +125,8 @@ def test_arrays_of_another_kind_are_not_converted() -> None:
     scripts, actions = np.zeros((4, 2), U8), np.zeros((4, ACTION.itemsize), U8)
     frozen = actions.copy()
     frozen.flags.writeable = False
+    rows = (scripts[:, :1].copy(), np.zeros((4, 5), np.int32), matches.views, 1, np.zeros(4, U64), actions)
+    _core.loong_decide_rows(*rows)
     for call in (
         lambda: matches.decide(scripts, 1, actions.astype(np.float32)),
         lambda: matches.decide(scripts, 1, frozen),
@@ -133,6 +137,9 @@ def test_arrays_of_another_kind_are_not_converted() -> None:
         lambda: matches.restart(lanes, lanes, seeds.astype(I64)),
         lambda: matches.restart(lanes.astype(np.float64), lanes, seeds),
         lambda: matches.load_state(matches.state().astype(np.int8)),
+        lambda: _core.loong_decide_rows(*rows[:-1], rows[-1].astype(np.float32)),
+        lambda: _core.loong_decide_rows(*rows[:-1], frozen),
+        lambda: _core.loong_decide_rows(rows[0].astype(I64), *rows[1:]),
     ):
         with pytest.raises(TypeError):
             call()
@@ -146,6 +153,22 @@ def test_rows_that_start_between_words_are_refused() -> None:
         matches.act(shifted)
     with pytest.raises(ValueError, match="multiple of 8 bytes"):
         matches.decide(np.zeros((4, 2), U8), 1, shifted)
+
+
+def test_rows_for_scripted_players_must_fit_together() -> None:
+    scripts, who, views = np.zeros((2, 1), U8), np.zeros((2, 5), np.int32), np.zeros((2, batch().views.shape[1]), U8)
+    seeds, actions = np.zeros(2, U64), np.zeros((2, ACTION.itemsize), U8)
+    with pytest.raises(ValueError, match="row 1: there are only 5 scripted players"):
+        _core.loong_decide_rows(np.array([[0], [5]], U8), who, views, 0, seeds, actions)
+    for wrong in (
+        (scripts[:1], who, views, 0, seeds, actions),
+        (scripts, who[:, :4].copy(), views, 0, seeds, actions),
+        (scripts, who, views[:, 1:].copy(), 0, seeds, actions),
+        (scripts, who, views, 0, seeds[:1], actions),
+        (scripts, who, views, 0, seeds, actions[:1]),
+    ):
+        with pytest.raises(ValueError, match="must have a row for each dragon"):
+            _core.loong_decide_rows(*wrong)
 
 
 def test_a_lane_cannot_be_restarted_twice_at_once() -> None:
