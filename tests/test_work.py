@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import fake_matches
 import pytest
 
 from sparring.errors import SparringError
-from sparring.judge.entrants import load_entrant
+from sparring.judge.entrants import Entrant, load_entrant
 from sparring.judge.match import PlayedMatch
 from sparring.judge.records import FailedMatch
 from sparring.judge.schedule import Job, read_maps, schedule
-from sparring.judge.work import play_all, play_job
+from sparring.judge.work import entrant_here, play_all, play_job
 
 TWO = fake_matches.entrant("100"), fake_matches.entrant("0")
 
@@ -133,6 +137,22 @@ def test_on_a_cluster_it_is_the_same(tries: Path, monkeypatch: pytest.MonkeyPatc
     assert getattr(found[jobs[4]], "error", None) == "ZeroDivisionError: no dragon"
 
 
+def test_entrants_travel_as_what_they_are_made_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    far = Entrant("bot", "wasm", hashlib.sha256(b"its code").hexdigest(), Path("/nowhere/bot.wasm"))
+    here = entrant_here(far, b"its code")
+    assert here.path is not None and here.path.is_relative_to(tmp_path) and here.path.read_bytes() == b"its code"
+    assert replace(here, path=far.path) == far
+    legal = load_entrant("legal")
+    assert entrant_here(legal, None) == legal
+    with pytest.raises(SparringError, match="another legal: install the same Sparring"):
+        entrant_here(replace(legal, hash="that of another core"), None)
+
+
 def test_a_cluster_that_is_not_there_is_one_line() -> None:
-    with pytest.raises(SparringError, match="no Ray cluster at nowhere:"):
-        list(play_all([job(1)], cluster="nowhere:1"))
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for each in (address, f"ray://{address}", "127.0.0.1:99999"):
+            with pytest.raises(SparringError, match=f"no Ray cluster at {each}: "):
+                list(play_all([job(1)], cluster=each))

@@ -6,6 +6,7 @@ import importlib
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -22,6 +23,7 @@ from sparring.judge.records import FailedMatch, Record, Records
 from sparring.judge.schedule import Job
 
 _MOST_FAILURES = 4
+_REACH_SECONDS = 10.0
 Play = Callable[[Job], PlayedMatch]
 """Plays one match; found by its name in other processes, so a function of a module."""
 
@@ -246,10 +248,14 @@ class _Cluster:
         if address == "local":
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             settings |= {"num_cpus": workers, "include_dashboard": False}
+        host, _, port = address.removeprefix("ray://").rpartition(":")
         try:
+            if port.isdecimal():  # Ray itself tries for minutes, and then ends this process
+                socket.create_connection((host, int(port)), timeout=_REACH_SECONDS).close()
             self._ray.init(address=address, **settings)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise SparringError(f"no Ray cluster at {address}: {str(error).splitlines()[0]}") from error
+        except (OSError, OverflowError, ValueError, RuntimeError) as error:
+            said = str(error).splitlines() or [type(error).__name__]
+            raise SparringError(f"no Ray cluster at {address}: {said[0]}") from error
 
     def give(self, task: Task) -> None:
         wasm = [self._bot(entrant) for entrant in (task.job.a, task.job.b)]
@@ -286,13 +292,17 @@ def _play_there(play: Play, job: Job, *wasm: bytes | None) -> PlayedMatch | Spar
     """Play a match on a machine that may never have seen its bots."""
 
     def at_home(there: Job) -> PlayedMatch:
-        a, b = (_at_home(entrant, content) for entrant, content in zip((there.a, there.b), wasm, strict=True))
+        a, b = (entrant_here(entrant, content) for entrant, content in zip((there.a, there.b), wasm, strict=True))
         return play(replace(there, a=a, b=b))
 
     return _answer(at_home, job)
 
 
-def _at_home(entrant: Entrant, wasm: bytes | None) -> Entrant:
+def entrant_here(entrant: Entrant, wasm: bytes | None) -> Entrant:
+    """An entrant of another machine on this one, its WebAssembly put into the cache folder.
+
+    Raises SparringError where a scripted player of this name is another one here.
+    """
     if wasm is not None:
         return replace(entrant, path=keep_wasm(wasm))
     if entrant.kind == "scripted" and load_entrant(entrant.name).hash != entrant.hash:
