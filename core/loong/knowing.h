@@ -51,26 +51,29 @@ SPARRING_FN void start_knowing(const Batch& batch, const Knowing& knowing, u64 i
   start(batch, index, level, seed, lives);
 }
 
-// The dragon that must act takes in what it is told; once a turn. False: nobody waits.
+// The dragon that must act takes in what it is told, unless it has in this turn. False: nobody waits.
 SPARRING_FN bool know_in(const Batch& batch, const Knowing& knowing, u64 index) {
   if (batch.rows[index].waiting == 0) return false;
   const Lane lane = batch.lane(index);
   const u32 slot = lane.match.acting;
   Memory memory = knowing.of(batch, index).of(slot);
-  const View& view = batch.views[index];
-  const Identity who = identity_of(lane, lane.dragons[slot]);
+  if (memory.life.seen_at == lane.match.round + 1) return true;
   look_in(batch, index);
-  remember(memory, who, view, packet_key(who, knowing.build));
+  const Identity who = identity_of(lane, lane.dragons[slot]);
+  remember(memory, who, batch.views[index], packet_key(who, knowing.build));
   return true;
 }
 
 SPARRING_FN void observe_in(const Batch& batch, const Knowing& knowing, u64 index, InputsRow& inputs, MaskRow& mask) {
-  if (!know_in(batch, knowing, index)) return;
+  if (batch.rows[index].waiting == 0) return;
+  look_in(batch, index);
   const Lane lane = batch.lane(index);
-  const Memory memory = knowing.of(batch, index).of(lane.match.acting);
+  Memory memory = knowing.of(batch, index).of(lane.match.acting);
   const Identity who = identity_of(lane, lane.dragons[lane.match.acting]);
-  observe(memory, who, batch.views[index], inputs);
-  fill_mask(memory.life, who, batch.views[index], mask);
+  const View& view = batch.views[index];
+  remember(memory, who, view, packet_key(who, knowing.build));
+  observe(memory, who, view, inputs);
+  fill_mask(memory.life, who, view, mask);
 }
 
 // The turn of the dragon that must act. Where memory ran out the lane has a fault.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actions.h"
+#include "sight.h"
 
 namespace sparring::loong {
 
@@ -213,52 +214,68 @@ constexpr u32 kBodyRounds = 4;   // bodies of others seen within so many rounds 
 constexpr u32 kToldRounds = 16;  // for which told facts and packets are shown
 constexpr u32 kClaimRounds = 4;
 
-SPARRING_FN void store(u8* bytes, u32 first, u32 second, u32 third, u32 fourth) {
-  bytes[0] = static_cast<u8>(first);
-  bytes[1] = static_cast<u8>(second);
-  bytes[2] = static_cast<u8>(third);
-  bytes[3] = static_cast<u8>(fourth);
+// One store where four bytes are told by one number, the first the lowest.
+SPARRING_FN void store(u8* bytes, u32 four) {
+  bytes[0] = static_cast<u8>(four);
+  bytes[1] = static_cast<u8>(four >> 8);
+  bytes[2] = static_cast<u8>(four >> 16);
+  bytes[3] = static_cast<u8>(four >> 24);
 }
 
-SPARRING_FN void store(u8* bytes, u32 four) { store(bytes, four, four >> 8, four >> 16, four >> 24); }
-
-SPARRING_FN u32 lowest_bit(u32 bits) {
-  constexpr u8 places[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
-                             31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
-  return places[((bits & (0u - bits)) * 0x077CB531u) >> 27];
+SPARRING_FN u32 join(u32 first, u32 second, u32 third, u32 fourth) {
+  return first | second << 8 | third << 16 | fourth << 24;
 }
 
-// The crop with north up: a bit for each column of a row, and an empty row at either end.
-struct Rows {
-  u32 row[kCropSide + 2];
+SPARRING_FN u32 lowest_bit(u64 bits) {
+#if defined(__GNUC__) && !defined(__CUDACC__)
+  return static_cast<u32>(__builtin_ctzll(bits));
+#else
+  return count((bits & (0 - bits)) - 1);
+#endif
+}
+
+// Tiles of the crop with north up: 16 bits for each row, four rows in a word, one bit for each column.
+struct CropTiles {
+  static constexpr u32 kWords = 4, kRowBits = 16, kRowsOfWord = 4;
+  u64 word[kWords];
+
+  SPARRING_FN void put(u32 row, u32 columns) {
+    word[row / kRowsOfWord] |= static_cast<u64>(columns) << kRowBits * (row % kRowsOfWord);
+  }
 };
 
-struct Crop {
-  Rows open_east, open_south;  // no kelp and no portal is known between the tile and the next one
-  Rows free;                   // nobody is known to be there
-  Rows enemies;                // heads seen in this turn
+struct Barriers {
+  CropTiles open_east, open_south;  // no kelp and no portal is known between the tile and the next one
+  CropTiles free;                   // nobody is known to be there
 };
 
 // Calls `reached(row, column, steps)` for all tiles that can be reached from `start` in at most so many steps. Portals
 // are not taken, and what is not known is taken to be open.
 template <typename Reached>
-SPARRING_FN void flood(const Crop& crop, const Rows& start, u32 most, Reached&& reached) {
-  Rows front = start, left = crop.free;
-  for (u32 r = 1; r <= kCropSide; ++r) left.row[r] &= ~start.row[r];
+SPARRING_FN void flood(const Barriers& crop, const CropTiles& start, u32 most, Reached&& reached) {
+  constexpr u32 words = CropTiles::kWords, row_bits = CropTiles::kRowBits, rest = 64 - row_bits;
+  CropTiles front = start, left = crop.free;
+  for (u32 i = 0; i < words; ++i) left.word[i] &= ~start.word[i];
   for (u32 steps = 1; steps <= most; ++steps) {
-    Rows next{};
-    u32 any = 0;
-    for (u32 r = 1; r <= kCropSide; ++r) {
-      const u32 here = front.row[r], east = crop.open_east.row[r];
-      const u32 into = (here & east) << 1 | (here >> 1 & east) | (front.row[r - 1] & crop.open_south.row[r - 1]) |
-                       (front.row[r + 1] & crop.open_south.row[r]);
-      next.row[r] = into & left.row[r];
-      any |= next.row[r];
+    u64 south[words];  // those that can go on to the south
+    for (u32 i = 0; i < words; ++i) south[i] = front.word[i] & crop.open_south.word[i];
+    CropTiles next;
+    u64 any = 0;
+    for (u32 i = 0; i < words; ++i) {
+      const u64 here = front.word[i], east = crop.open_east.word[i];
+      const u64 from_north = south[i] << row_bits | (i > 0 ? south[i - 1] >> rest : 0);
+      const u64 below = here >> row_bits | (i + 1 < words ? front.word[i + 1] << rest : 0);
+      next.word[i] =
+          ((here & east) << 1 | (here >> 1 & east) | from_north | (below & crop.open_south.word[i])) & left.word[i];
+      left.word[i] ^= next.word[i];
+      any |= next.word[i];
     }
     if (any == 0) return;
-    for (u32 r = 1; r <= kCropSide; ++r) {
-      left.row[r] &= ~next.row[r];
-      for (u32 bits = next.row[r]; bits != 0; bits &= bits - 1) reached(r - 1, lowest_bit(bits), steps);
+    for (u32 i = 0; i < words; ++i) {
+      for (u64 bits = next.word[i]; bits != 0; bits &= bits - 1) {
+        const u32 place = i * 64 + lowest_bit(bits);
+        reached(place / row_bits, place % row_bits, steps);
+      }
     }
     front = next;
   }
@@ -279,96 +296,114 @@ struct Turned {
   }
 };
 
+// One byte for each side in the frame, by the sides on the board.
+struct Sides {
+  u32 bytes[16];
+
+  SPARRING_FN static Sides of(const Frame& frame) {
+    Sides sides{};
+    for (u32 turn = 0; turn < 4; ++turn) sides.bytes[1u << frame.world(turn)] = table::kFull << 8 * turn;
+    for (u32 set = 1; set < 16; ++set) sides.bytes[set] = sides.bytes[set & (set - 1)] | sides.bytes[set & (0u - set)];
+    return sides;
+  }
+};
+
+// The planes of one tile that say who is there, if anybody was.
+SPARRING_FN void fill_occupant(const Sides& sides, u32 code, u32 clears, u8* cell) {
+  const bool other = occupant::somebody_else(code), enemy = occupant::enemy(code), is_head = occupant::head(code);
+  store(cell + crop::kHeading, is_head ? sides.bytes[1u << (code & occupant::kFacing)] : 0);
+  store(cell + crop::kOwn, join(table::flag(clears != 0), clears < table::kFull ? clears : table::kFull,
+                                table::flag(other && !enemy && is_head), table::flag(other && !enemy && !is_head)));
+  cell[crop::kEnemyHead] = table::flag(enemy && is_head);
+  cell[crop::kEnemyBody] = table::flag(enemy && !is_head);
+}
+
+SPARRING_FN void fill_hearsay(u32 note, u32 now, u8* cell) {
+  const u32 since = now - (note & sight::kRound), what = note >> Hearsay::kWhatAt;
+  if (since >= kToldRounds) return;
+  const u8 value = table::recent(since, 8, 1);
+  if (what == Hearsay::kPearl) cell[crop::kToldPearl] = value;
+  if (what == Hearsay::kAlly) cell[crop::kToldAlly] = value;
+  if (what == Hearsay::kEnemyHead) cell[crop::kToldEnemy] = value;
+}
+
 SPARRING_FN u32 fill_crop(const Memory& memory, const Frame& frame, u8* out) {
   const Life& life = memory.life;
   const u32 now = life.round(), width = memory.width, height = memory.height;
   const u32 head_x = memory.x(life.head), head_y = memory.y(life.head);
   const Turned turned = Turned::of(frame);
-  u32 sides[16];  // one byte for each side in the frame, by the sides on the board
-  for (u32 set = 0; set < 16; ++set) {
-    sides[set] = 0;
-    for (u32 turn = 0; turn < 4; ++turn) sides[set] |= (set >> frame.world(turn) & 1) * table::kFull << 8 * turn;
-  }
+  const Sides sides = Sides::of(frame);
   u32 xs[kCropSide];
   for (u32 c = 0; c < kCropSide; ++c) xs[c] = (head_x + c + width - kCropReach) % width;
 
-  Crop board{};
+  for (u32 i = 0; i < kCropTiles * kCropPlanes; ++i) out[i] = 0;
+  Barriers barriers{};
+  CropTiles enemies{};
+  u32 open_south = 0;  // of the row before
   for (u32 r = 0; r < kCropSide; ++r) {
     const u32 y = (head_y + r + height - kCropReach) % height, first = y * width;
-    u32 north = 0, east = 0, south = 0, west = 0, taken = 0, enemies = 0;
-    for (u32 c = 0; c < kCropSide; ++c) {
-      const u32 tile = first + xs[c], bit = 1u << c;
+    u32 north = 0, east = 0, south = 0, west = 0, taken = 0, hostile = 0;
+    u8* cell = out + turned.place(r, 0) * kCropPlanes;
+    for (u32 c = 0; c < kCropSide; ++c, cell += turned.by_column * static_cast<i32>(kCropPlanes)) {
+      const u32 tile = first + xs[c];
       const Page& page = memory.pages[memory.table[tile / kPageTiles]];
       const u32 word = page.sight[tile % kPageTiles], note = page.told[tile % kPageTiles];
-      u8* const cell = out + turned.place(r, c) * kCropPlanes;
       Ground ground{};
-      bool inferred = false;
-      const bool seen = (word & sight::kSeen) != 0;
-      if (seen) {
+      if ((word & sight::kSeen) != 0) {
         ground = memory.ground(tile);
+        const u32 age = now - sight::round(word), attempt = sight::attempt(word), code = sight::occupant(word);
+        store(cell + crop::kKnown,
+              join(table::kFull, age < table::kFull ? age : table::kFull, table::flag(age == 0), 0));
+        u32 pearl = (word & sight::kPearl) != 0 ? table::kFull : 0, due = 0;
+        if (attempt > now) {
+          due = table::kFull - table::wide(attempt - now - 1);
+        } else if (attempt != 0 && pearl == 0) {
+          pearl = table::kFull / 2;
+        }
+        store(cell + crop::kPearl, join(pearl, due, table::flag(ground.spawns),
+                                        table::flag(occupant::somebody_else(code) && occupant::queen(code))));
+        if (code != occupant::kNobody) {
+          const u32 clears = code == occupant::kOwn ? memory.own_clears(tile) : 0;
+          taken |= (clears != 0 || (code != occupant::kOwn && age < kBodyRounds)) << c;
+          hostile |= (occupant::enemy(code) && occupant::head(code) && age == 0) << c;
+          fill_occupant(sides, code, clears, cell);
+        }
+        if (note != 0 && code != occupant::kOwn) fill_hearsay(note, now, cell);
       } else {
-        inferred = life.symmetry != 0 && memory.infer_at(xs[c], y, ground);
-        if (!inferred) ground = Ground{};
+        if (life.symmetry != 0 && memory.infer_at(xs[c], y, ground)) {
+          cell[crop::kInferred] = table::kFull;
+          cell[crop::kSpawns] = table::flag(ground.spawns);
+        } else {
+          ground = Ground{};
+        }
+        if (note != 0) fill_hearsay(note, now, cell);
       }
       const u32 shut = ground.kelp | ground.portals;
-      north |= (shut >> kNorth & 1) * bit;
-      east |= (shut >> kEast & 1) * bit;
-      south |= (shut >> kSouth & 1) * bit;
-      west |= (shut >> kWest & 1) * bit;
-
-      const u32 age = seen ? now - sight::round(word) : 0;
-      const u32 code = sight::occupant(word);
-      const u32 clears = code == occupant::kOwn ? memory.own_clears(tile) : 0;
-      const bool other = occupant::somebody_else(code), enemy = occupant::enemy(code), is_head = occupant::head(code);
-      if (clears != 0 || (other && age < kBodyRounds)) taken |= bit;
-      if (enemy && is_head && age == 0) enemies |= bit;
-
-      store(cell + crop::kKnown, table::flag(seen), age < table::kFull ? age : table::kFull,
-            table::flag(seen && age == 0), table::flag(inferred));
-      const u32 attempt = sight::attempt(word);
-      u32 pearl = 0, due = 0;
-      if ((word & sight::kPearl) != 0) {
-        pearl = table::kFull;
-      } else if (attempt != 0 && attempt <= now) {
-        pearl = table::kFull / 2;
-      }
-      if (attempt > now) due = table::kFull - table::wide(attempt - now - 1);
-      const bool queen = occupant::queen(code) && other;
-      store(cell + crop::kPearl, pearl, due, table::flag(ground.spawns), table::flag(queen));
-      store(cell + crop::kKelp, sides[ground.kelp]);
-      store(cell + crop::kPortal, sides[ground.portals]);
-      store(cell + crop::kHeading, is_head ? sides[1u << (code & occupant::kFacing)] : 0);
-      store(cell + crop::kOwn, table::flag(clears != 0), clears < table::kFull ? clears : table::kFull,
-            table::flag(other && !enemy && is_head), table::flag(other && !enemy && !is_head));
-      u32 told_pearl = 0, told_ally = 0, told_enemy = 0;
-      if (note != 0 && code != occupant::kOwn) {
-        const u32 since = now - (note & sight::kRound), what = note >> Hearsay::kWhatAt;
-        const u32 value = since < kToldRounds ? table::recent(since, 8, 1) : 0;
-        told_pearl = what == Hearsay::kPearl ? value : 0;
-        told_ally = what == Hearsay::kAlly ? value : 0;
-        told_enemy = what == Hearsay::kEnemyHead ? value : 0;
-      }
-      store(cell + crop::kEnemyHead, table::flag(enemy && is_head), table::flag(enemy && !is_head), told_pearl,
-            told_ally);
-      store(cell + crop::kToldEnemy, told_enemy);
+      if (shut == 0) continue;
+      store(cell + crop::kKelp, sides.bytes[ground.kelp]);
+      store(cell + crop::kPortal, sides.bytes[ground.portals]);
+      north |= (shut >> kNorth & 1) << c;
+      east |= (shut >> kEast & 1) << c;
+      south |= (shut >> kSouth & 1) << c;
+      west |= (shut >> kWest & 1) << c;
     }
     constexpr u32 all = (1u << kCropSide) - 1;
-    board.open_east.row[r + 1] = ~(east | west >> 1) & all >> 1;
-    board.open_south.row[r + 1] = r + 1 < kCropSide ? ~south & all : 0;
-    if (r > 0) board.open_south.row[r] &= ~north;
-    board.free.row[r + 1] = ~taken & all;
-    board.enemies.row[r + 1] = enemies;
+    barriers.open_east.put(r, ~(east | west >> 1) & all >> 1);
+    if (r > 0) barriers.open_south.put(r - 1, open_south & ~north);
+    open_south = ~south & all;
+    barriers.free.put(r, ~taken & all);
+    enemies.put(r, hostile);
   }
 
-  Rows head{};
-  head.row[kCropReach + 1] = 1u << kCropReach;
+  CropTiles head{};
+  head.put(kCropReach, 1u << kCropReach);
   u32 room = 1;
   out[turned.place(kCropReach, kCropReach) * kCropPlanes + crop::kReach] = table::kFull;
-  flood(board, head, kFarthest, [&](u32 row, u32 column, u32 steps) {
+  flood(barriers, head, kFarthest, [&](u32 row, u32 column, u32 steps) {
     out[turned.place(row, column) * kCropPlanes + crop::kReach] = static_cast<u8>(table::kFull - 4 * steps);
     ++room;
   });
-  flood(board, board.enemies, kThreatSteps, [&](u32 row, u32 column, u32 steps) {
+  flood(barriers, enemies, kThreatSteps, [&](u32 row, u32 column, u32 steps) {
     out[turned.place(row, column) * kCropPlanes + crop::kThreat] = static_cast<u8>(table::kFull - 16 * steps);
   });
 
@@ -397,29 +432,33 @@ SPARRING_FN void fill_overview(const Memory& memory, const Frame& frame, u8* out
   const u32 columns = (memory.width + block_width - 1) / block_width;
   const u32 rows = (memory.height + block_height - 1) / block_height;
   const u32 tiles = block_width * block_height;
+  // The number of the block at (r, c) is down[r] + across[c].
+  u32 down[kOverviewSide], across[kOverviewSide];
+  const auto block_at = [](u32 head, i32 offset, u32 count) {
+    return (head + static_cast<u32>(offset + static_cast<i32>(kOverviewSide * count))) % count;
+  };
   const u32 head_column = memory.x(life.head) / block_width, head_row = memory.y(life.head) / block_height;
-  constexpr i32 middle = kOverviewSide / 2, side = kOverviewSide;
-  // Twice the side of the overview and of the torus of blocks is more than any offset: sums stay positive.
-  u32 column_of[2 * kOverviewSide + 1], row_of[2 * kOverviewSide + 1];  // by offset + side
-  for (u32 i = 0; i <= 2 * kOverviewSide; ++i) {
-    column_of[i] = (head_column + i + kOverviewSide * (columns - 1)) % columns;
-    row_of[i] = (head_row + i + kOverviewSide * (rows - 1)) % rows;
+  for (u32 i = 0; i < kOverviewSide; ++i) {
+    constexpr i32 middle = kOverviewSide / 2;
+    const i32 ahead = middle - static_cast<i32>(i), right = -ahead;
+    if (frame.fx == 0) {
+      down[i] = block_at(head_row, frame.dy(ahead, 0), rows) * kOverviewSide;
+      across[i] = block_at(head_column, frame.dx(0, right), columns);
+    } else {
+      down[i] = block_at(head_column, frame.dx(ahead, 0), columns);
+      across[i] = block_at(head_row, frame.dy(0, right), rows) * kOverviewSide;
+    }
   }
-  for (i32 r = 0; r < side; ++r) {
-    for (i32 c = 0; c < side; ++c, out += kOverviewPlanes) {
-      const i32 ahead = middle - r, right = c - middle;
-      const u32 row = row_of[frame.dy(ahead, right) + side], column = column_of[frame.dx(ahead, right) + side];
-      const u8* const block = life.overview[row * kOverviewSide + column];
-      if (block[overview::kKnown] == 0) {
-        store(out, 0);
-        store(out + 4, 0);
-        continue;
-      }
+  for (u32 i = 0; i < kOverviewSide * kOverviewSide * kOverviewPlanes; ++i) out[i] = 0;
+  for (u32 r = 0; r < kOverviewSide; ++r) {
+    for (u32 c = 0; c < kOverviewSide; ++c, out += kOverviewPlanes) {
+      const u8* const block = life.overview[down[r] + across[c]];
+      if (block[overview::kKnown] == 0) continue;
       const u32 age = life.round() - 2 * (block[overview::kSeenAt] - 1u);
-      store(out, table::share(block[overview::kKnown], tiles), table::share(block[overview::kKelp], 2 * tiles),
-            table::few(block[overview::kPearls]), table::share(block[overview::kSpawns], tiles));
-      store(out + 4, table::few(block[overview::kAllies]), table::few(block[overview::kEnemies]),
-            table::recent(age / 4, 1, 1), table::few(block[overview::kPortals]));
+      store(out, join(table::share(block[overview::kKnown], tiles), table::share(block[overview::kKelp], 2 * tiles),
+                      table::few(block[overview::kPearls]), table::share(block[overview::kSpawns], tiles)));
+      store(out + 4, join(table::few(block[overview::kAllies]), table::few(block[overview::kEnemies]),
+                          table::recent(age / 4, 1, 1), table::few(block[overview::kPortals])));
     }
   }
 }

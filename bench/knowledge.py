@@ -1,0 +1,76 @@
+"""What knowledge costs: processor time and memory of lanes, on one thread.
+
+Prints microseconds of processor time per decision for the rules with knowledge (remembering, inputs, mask, packed
+choice), for the rules alone with the same lanes, and bytes of memory by size of map and number of dragons.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+import numpy as np
+
+from sparring import _core
+from sparring.judge.native import load_level
+from sparring.levels.generator import generate_map
+from sparring.levels.maps import write_map
+
+INPUTS, MASK, LANE = (np.dtype(fields) for fields in (_core.LOONG_INPUTS, _core.LOONG_MASK, _core.LOONG_LANE))
+REACH = _core.LOONG_PLANES["crop"].index("reach")
+AHEAD = ((6, 7), (7, 6), (7, 8))
+
+
+def choices(inputs: np.ndarray, mask: np.ndarray, draw: np.random.Generator) -> np.ndarray:
+    """Steps to free tiles, now and then a split in two halves: dragons that live long."""
+    row, allowed = inputs.view(INPUTS)[:, 0], mask.view(MASK)[:, 0]
+    free = np.stack([row["crop"][:, r, c, REACH] for r, c in AHEAD], axis=1)
+    step = (draw.random(free.shape) * (free > 0)).argmax(axis=1)
+    sizes = allowed["sizes"].sum(axis=1, dtype=np.int64)
+    split = (sizes > 0) & (draw.random(len(step)) < 0.3)
+    packed = np.where(split, 2 << 3 | np.maximum(sizes // 2 - 1, 0) << 7, step << 5)
+    return (packed | allowed["held"] | np.int64(25) << 32).astype(np.int64)
+
+
+def measure(levels: list[_core.LoongLevel], lanes: int, turns: int) -> tuple[float, float, float]:
+    """Microseconds per decision: observe, act_packed; and the mean number of living dragons."""
+    matches = _core.LoongMatches(levels, lanes, lean=True, knowledge=True)
+    inputs, mask = np.zeros((lanes, INPUTS.itemsize), np.uint8), np.zeros((lanes, MASK.itemsize), np.uint8)
+    draw = np.random.default_rng(0)
+    observing = acting = 0.0
+    decisions = alive = 0
+    for turn in range(turns):
+        start = time.process_time()
+        matches.observe(inputs, mask)
+        middle = time.process_time()
+        packed = choices(inputs, mask, draw)
+        before = time.process_time()
+        matches.act_packed(packed)
+        acting += time.process_time() - before
+        observing += middle - start
+        rows = matches.rows.view(LANE)[:, 0]
+        decisions += lanes
+        over = np.flatnonzero(rows["waiting"] == 0)
+        if len(over):
+            matches.restart(over, over % len(levels), (over + turn * lanes).astype(np.uint64))
+        if turn % 100 == 0:
+            alive += sum(len(matches.dragons(lane)) for lane in range(0, lanes, 16)) / (lanes / 16)
+    return observing / decisions * 1e6, acting / decisions * 1e6, alive / (turns / 100)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lanes", type=int, default=256)
+    parser.add_argument("--turns", type=int, default=2000)
+    options = parser.parse_args()
+    levels = [load_level(write_map(generate_map(1, index))) for index in range(24)]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    observing, acting, alive = measure(levels, options.lanes, options.turns)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"{options.lanes} lanes on 24 maps, {alive:.0f} dragons alive in a lane:")
+    print(f"  observe {observing:.2f} us, act_packed {acting:.2f} us a decision; memory grew by {grown:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
