@@ -9,6 +9,7 @@ namespace sparring::loong {
 // The map in blocks of ceil(side / 16) tiles a side, from the north-western corner on. Counts of what was last seen in
 // a block, none above 255.
 namespace overview {
+// Kelp and portals are counted by the sides of tiles.
 constexpr u32 kKnown = 0, kKelp = 1, kPearls = 2, kSpawns = 3, kAllies = 4, kEnemies = 5, kPortals = 7;
 constexpr u32 kSeenAt = 6;  // 1 + half the round in which a tile of it was last seen
 
@@ -23,6 +24,8 @@ SPARRING_FN void change(u8& count, bool before, bool after) {
 }
 
 SPARRING_FN void add(u8& count, u32 more) { count = static_cast<u8>(count + more < 255 ? count + more : 255); }
+
+SPARRING_FN u32 sides(u32 set) { return (set & 1) + (set >> 1 & 1) + (set >> 2 & 1) + (set >> 3 & 1); }
 
 SPARRING_FN u32 occupant_code(const Identity& who, const View& view, u32 place) {
   const u32 body = view.body[place];
@@ -84,8 +87,8 @@ SPARRING_FN void see(Memory& memory, const Identity& who, const View& view, cons
       ++life.known;
       const Ground ground = memory.ground(tile);
       add(block[overview::kKnown], 1);
-      add(block[overview::kKelp], (ground.kelp >> kNorth & 1) + (ground.kelp >> kWest & 1));
-      add(block[overview::kPortals], (ground.portals >> kNorth & 1) + (ground.portals >> kWest & 1));
+      add(block[overview::kKelp], sides(ground.kelp));
+      add(block[overview::kPortals], sides(ground.portals));
       add(block[overview::kSpawns], ground.spawns);
       fresh[fresh_count++] = tile;
     }
