@@ -169,6 +169,25 @@ def test_log_probabilities_of_a_rollout_are_those_of_training() -> None:
     torch.testing.assert_close(tree.evaluate(actions).log_prob, log_prob, rtol=0, atol=1e-12)
 
 
+def test_mixed_precision_runs_and_keeps_memory_and_scores_in_float32() -> None:
+    teacher, critic = Teacher(DEEP), Critic(critics.preset("tiny"))
+    inputs, mask = some_bytes(9, DEEP.input_bytes), torch.ones(9, 40, dtype=torch.uint8)
+    mask[:, 35], mask[:, 37] = 5, 2
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        stepped, memory = teacher.step(inputs, mask, teacher.newborn(9))
+        actions, log_prob = stepped.sample(some_uniforms(9))
+        tree, after, balance = teacher.sequence(inputs, mask, torch.tensor([4, 5]), teacher.newborn(2))
+        evaluation = tree.evaluate(actions)
+        values, _ = critic(*critic_inputs(2, 4))
+        (evaluation.log_prob.sum() + evaluation.entropy.sum() + balance + values.sum()).backward()
+    assert {memory.dtype, after.dtype, log_prob.dtype, evaluation.log_prob.dtype} == {torch.float32}
+    exact, _, _ = teacher.sequence(inputs, mask, torch.tensor([4, 5]), teacher.newborn(2))
+    assert not torch.equal(exact.features, tree.features)  # half precision was at work
+    torch.testing.assert_close(exact.evaluate(actions).log_prob, evaluation.log_prob, rtol=0, atol=0.05)
+    for network in (teacher, critic):
+        assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
+
+
 def test_gradients_flow_along_a_stretch_and_stop_at_its_start() -> None:
     teacher = Teacher(NARROW).double()
     memory = torch.randn(2, NARROW.memory, dtype=torch.float64, requires_grad=True)

@@ -187,7 +187,9 @@ class TreeHeads(nn.Module):
         reset, update, new = functional.embedding(step, self.sprint_input).chunk(3, dim=1)
         reset_h, update_h, new_h = self.sprint_gates(state).chunk(3, dim=1)
         candidate = (new + (reset + reset_h).sigmoid() * new_h).tanh()
-        return torch.lerp(candidate, state, (update + update_h).sigmoid())
+        # Not lerp: under autocast the state is of another precision than the candidate.
+        after: Tensor = candidate + (update + update_h).sigmoid() * (state - candidate)
+        return after
 
 
 class Teacher(nn.Module):
@@ -252,8 +254,8 @@ class Teacher(nn.Module):
     def step(self, inputs: Tensor, mask: Tensor, memory: Tensor) -> tuple[Tree, Tensor]:
         """One decision of each of n dragons: the tree and the next memory [n, config.memory]."""
         x, _ = self.encode(inputs)
-        memory = self.memory(x.unsqueeze(0), memory.unsqueeze(0))[0].squeeze(0)
-        return Tree(self.heads, self.memory_norm(memory), mask), memory
+        after = self.memory(x.unsqueeze(0), memory.unsqueeze(0))[0].squeeze(0)
+        return Tree(self.heads, self.memory_norm(after), mask), after.to(memory.dtype)
 
     def sequence(self, inputs: Tensor, mask: Tensor, lengths: Tensor, memory: Tensor) -> tuple[Tree, Tensor, Tensor]:
         """Decisions of s stretches of lives, one after the other: the first `lengths[0]` rows are the first stretch.
@@ -276,7 +278,7 @@ class Teacher(nn.Module):
         )
         memories = torch.empty_like(packed.data).index_copy(0, rows, packed.data)
         after = torch.empty_like(last[0]).index_copy(0, order, last[0])
-        return Tree(self.heads, self.memory_norm(memories), mask), after, balance
+        return Tree(self.heads, self.memory_norm(memories), mask), after.to(memory.dtype), balance
 
 
 def _check(config: TeacherConfig) -> None:
