@@ -232,7 +232,7 @@ def test_ctrl_c_leaves_the_finished_matches_and_no_process(bots: dict[str, Entra
 
 
 def test_the_processes_end_with_their_parent_however_it_ends(tmp_path: Path, bots: dict[str, Entrant]) -> None:
-    """Bots that loop keep the threads busy, and the parent is killed, so that it can end nothing itself."""
+    """It is killed, so that it can end nothing itself."""
     code = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
