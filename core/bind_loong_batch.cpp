@@ -1,6 +1,7 @@
 // Python's view of a batch of Loong matches: on the CPU, and what a GPU needs to play the same.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -238,20 +239,51 @@ class Matches {
     run(kObserveNanoseconds, [&](u64 i) { observe_in(batch_, *knowing_, i, input_rows[i], mask_rows[i]); });
   }
 
-  void act_packed(const Choices& choices) {
+  // Where the choice is kGiven the action of that row is carried out.
+  void act_packed(const Choices& choices, const std::optional<Rows>& actions) {
     check_knowledge();
     if (choices.shape(0) != rows_.size()) throw std::invalid_argument("choices must be one number for each lane");
+    if (actions) check_actions(*actions);
+    const ActionRow* given = actions ? reinterpret_cast<const ActionRow*>(actions->data()) : nullptr;
     const OneAtATime alone(inside_);
     std::vector<i64> packed(rows_.size());
     std::memcpy(packed.data(), choices.data(), packed.size() * sizeof(i64));  // aligned
     run(kLookNanoseconds, [&](u64 i) { know_in(batch_, *knowing_, i); });
     for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (given != nullptr && packed[i] == kGiven) {
+        if (rows_[i].waiting && !given[i].valid())
+          throw std::invalid_argument("lane " + std::to_string(i) + ": not an action");
+        continue;
+      }
       if (!choosable_in(batch_, *knowing_, i, packed[i]))
         throw std::invalid_argument("lane " + std::to_string(i) + ": " + std::to_string(packed[i]) +
                                     " is no choice, or not of the role that is held");
     }
     const nb::gil_scoped_release release;
-    run(kActNanoseconds, [&](u64 i) { act_packed_in(batch_, *knowing_, i, packed[i]); });
+    run(kActNanoseconds, [&](u64 i) {
+      if (given != nullptr && packed[i] == kGiven) {
+        act_knowing(batch_, *knowing_, i, given[i]);
+      } else {
+        act_packed_in(batch_, *knowing_, i, packed[i]);
+      }
+    });
+  }
+
+  // What a dragon knows that lives when the match is over.
+  nb::object known_at_end(i64 index, u32 slot) {
+    check_knowledge();
+    const OneAtATime alone(inside_);
+    const Lane at = living(index, slot);
+    if (at.match.over == 0) throw std::logic_error("this match goes on");
+    const Identity who = identity_of(at, at.dragons[slot]);
+    Memory memory = knowing_->of(batch_, static_cast<u64>(index)).of(slot);
+    auto* inputs = new InputsRow;
+    nb::capsule owner(inputs, [](void* p) noexcept { delete static_cast<InputsRow*>(p); });
+    View view;
+    look(at, slot, view);
+    remember(memory, who, view, packet_key(who, knowing_->build));
+    sparring::loong::observe(memory, who, view, *inputs);
+    return nb::cast(nb::ndarray<nb::numpy, u8>(reinterpret_cast<u8*>(inputs), {sizeof(InputsRow)}, owner));
   }
 
   // What the dragon that must act remembers of its tiles, and its Life as bytes.
@@ -347,10 +379,7 @@ class Matches {
   // What the dragon in a slot would be told if it were asked now.
   nb::object view_of(i64 index, u32 slot) {
     const OneAtATime alone(inside_);
-    const Lane at = lane(index);
-    u32 place = 0;
-    while (place < at.match.alive && at.order[place] != slot) ++place;
-    if (place == at.match.alive) throw std::out_of_range("no living dragon has this slot");
+    const Lane at = living(index, slot);
     auto* told = new View;
     look(at, slot, *told);
     nb::capsule owner(told, [](void* p) noexcept { delete static_cast<View*>(p); });
@@ -422,6 +451,7 @@ class Matches {
                         kRestartNanoseconds = 5000, kObserveNanoseconds = 6000;
 
   static constexpr i64 kMostLanes = 1 << 24;
+  static constexpr i64 kGiven = -1;  // in the place of a choice
 
   struct alignas(64) CacheLine {
     u8 bytes[64];
@@ -444,6 +474,14 @@ class Matches {
     if (reinterpret_cast<std::uintptr_t>(actions.data()) % alignof(ActionRow) != 0) {
       throw std::invalid_argument("actions must start at a multiple of 8 bytes: copy the array");
     }
+  }
+
+  Lane living(i64 index, u32 slot) {
+    const Lane at = lane(index);
+    u32 place = 0;
+    while (place < at.match.alive && at.order[place] != slot) ++place;
+    if (place == at.match.alive) throw std::out_of_range("no living dragon has this slot");
+    return at;
   }
 
   void check_knowledge() const {
@@ -664,7 +702,8 @@ void bind_loong_batch(nb::module_& m) {
       .def("look", &Matches::look_around)
       .def("act", &Matches::act, "actions"_a.noconvert())
       .def("observe", &Matches::observe, "inputs"_a.noconvert(), "mask"_a.noconvert())
-      .def("act_packed", &Matches::act_packed, "choices"_a.noconvert())
+      .def("act_packed", &Matches::act_packed, "choices"_a.noconvert(), "actions"_a.noconvert().none() = nb::none())
+      .def("known_at_end", &Matches::known_at_end, "lane"_a, "slot"_a)
       .def("remembered", &Matches::remembered, "lane"_a)
       .def("decide", &Matches::decide, "scripts"_a.noconvert(), "seed"_a, "actions"_a.noconvert())
       .def("dragons", &Matches::dragons, "lane"_a)

@@ -51,6 +51,32 @@ def test_it_passes_the_checker(pool: MapPool) -> None:
     assert len(check_game(loong, lanes=4, decisions=120, rebirth=True)) == 11
 
 
+def test_with_inputs_it_passes_the_checker(pool: MapPool) -> None:
+    def loong(*, lanes: int, seed: int, threads: int = 1) -> Loong:
+        return Loong(lanes=lanes, seed=seed, threads=threads, maps=pool, observe="inputs")
+
+    assert len(check_game(loong, lanes=4, decisions=120, rebirth=True)) == 11
+
+
+def test_with_inputs_scripted_players_may_answer_some_rows(pool: MapPool) -> None:
+    game = Loong(lanes=6, seed=2, maps=pool, observe="inputs", lean=True)
+    other = Loong(lanes=6, seed=2, maps=pool)
+    for _ in range(30):
+        rows, same = game.decisions(), other.decisions()
+        assert torch.equal(rows.dragon, same.dragon)
+        done = game.scripted(rows, "legal")
+        outcome = game.act(torch.full((len(rows),), -1), done)
+        assert torch.equal(other.act(other.scripted(same, "legal")).ended, outcome.ended)
+        game.restart(outcome.ended)
+        other.restart(outcome.ended)
+    rows = game.decisions()
+    with pytest.raises(SparringError, match=r"loong: lane \d: -1 is no choice"):
+        game.act(torch.full((len(rows),), -1))
+    with pytest.raises(SparringError, match=r"actions must be int64 \[6\], got torch.uint8"):
+        game.act(torch.zeros(6, dtype=torch.uint8))
+    assert game.decisions() is rows
+
+
 def test_every_life_has_its_decisions_in_a_row_and_its_slot_to_itself(pool: MapPool) -> None:
     game = Loong(lanes=6, seed=2, maps=pool)
     policy = ScriptedPolicy(game, "splitter", "reckless", seed=3)
@@ -313,7 +339,7 @@ def test_wrong_use_is_one_line_and_changes_nothing(pool: MapPool) -> None:
     for option, words in {
         "lanes=0": "lanes must be 1 or more, got 0",
         "threads=0": "threads must be 1 or more, got 0",
-        "observe=x": 'observe must be "view", got "x"',
+        "observe=x": 'observe must be "view" or "inputs", got "x"',
     }.items():
         name, _, value = option.partition("=")
         with pytest.raises(SparringError, match=f"loong: {words}"):

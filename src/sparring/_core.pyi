@@ -216,9 +216,16 @@ class LoongMatches:
         lane has no room for it, it has a fault after this turn.
         """
 
-    def act_packed(self, choices: NDArray[int64]) -> None:
+    def act_packed(self, choices: NDArray[int64], actions: NDArray[uint8] | None = None) -> None:
         """Act in every lane that waits by the numbers of loong_pack [lanes], each with its status packet along the
-        facing, and go on. Raises ValueError, and does nothing, if a number is no choice of its dragon."""
+        facing, and go on. Where the number is -1 the row of `actions`, as `act` takes them, is carried out.
+
+        Raises ValueError, and does nothing, if a number is no choice of its dragon.
+        """
+
+    def known_at_end(self, lane: int, slot: int) -> NDArray[uint8]:
+        """A row of LOONG_INPUTS: what a living dragon would know if it were asked once more. Only of a match that is
+        over, for a dragon takes in what it is told once in a turn."""
 
     def remembered(self, lane: int) -> tuple[NDArray[uint32], NDArray[uint16], bytes]:
         """What the dragon that must act remembers: sights and notes [height, width] (core/loong/memory.h), its Life."""

@@ -58,7 +58,8 @@ class Decisions:
                of one that died
     decision:  int64 [n], how many decisions of its life the agent has made before this one
     obs:       [n, ...], actor inputs
-    mask:      bool [n, choices], the legal choices, or None where all are legal
+    mask:      bool [n, choices], the legal choices, or None where all are legal; of structured actions it may be uint8,
+               with numbers in it
     critic_obs: [n, ...], training-only inputs of a privileged critic, or None
     """
 

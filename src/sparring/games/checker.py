@@ -215,7 +215,8 @@ def _spaces(subject: _Subject) -> Iterator[str]:
         for row in _bad_rows((obs < game.observation.low) | (obs > game.observation.high)):
             yield f"obs of {_who(rows, row)} leaves [{game.observation.low}, {game.observation.high}]"
         if rows.mask is not None:
-            if rows.mask.dtype != torch.bool or rows.mask.ndim != 2 or len(rows.mask) != len(rows):
+            kinds = (torch.bool, torch.uint8) if isinstance(game.action, Structured) else (torch.bool,)
+            if rows.mask.dtype not in kinds or rows.mask.ndim != 2 or len(rows.mask) != len(rows):
                 yield f"mask must be bool [{len(rows)}, choices], it is {rows.mask.dtype} {list(rows.mask.shape)}"
                 return
             if isinstance(game.action, Discrete) and rows.mask.shape[1] != game.action.n:
@@ -241,7 +242,7 @@ def _masks(subject: _Subject) -> Iterator[str]:
     """Whoever must act has a legal choice."""
     for step in subject.recording:
         if step.rows.mask is not None:
-            for row in _bad_rows(~step.rows.mask.any(dim=1)):
+            for row in _bad_rows(~step.rows.mask.bool().any(dim=1)):
                 yield f"{_who(step.rows, row)} has no legal choice"
 
 

@@ -16,6 +16,7 @@ from sparring import _core
 from sparring.cache import cache_folder
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Outcome, Structured
+from sparring.games.loong_choices import CHOICE_DRAWS, GIVEN, INPUTS, MASK, random_choices
 from sparring.games.loong_rows import ACTION, LANE, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
 from sparring.levels.pool import MapPool, build_pool
 from sparring.levels.shipped import shipped_folder
@@ -31,6 +32,7 @@ _NOBODY = 255
 _FAULTS = {
     1: "more messages stood than a lean lane has room for; play with lean=False",
     2: "more dragons lived than the lane has room for",
+    4: "its dragons remembered more than the lane has room for",
 }
 
 
@@ -85,14 +87,17 @@ class Loong:
     """Loong as a `Game`: a lane is one match, and its dragons act one after another.
 
     Team 0 is A, team 1 is B. obs is uint8 [n, 1248], what the judge tells a dragon: `game.view(rows)` has its fields.
-    An action is uint8 [n, 80], made by `move`, `sprint`, `split` and `send` of `sparring.games.loong_rows`. The map and
-    the match seed that a lane plays next are drawn by (seed, lane, match).
+    An action is uint8 [n, 80], made by `move`, `sprint`, `split` and `send` of `sparring.games.loong_rows`. With
+    `observe="inputs"` dragons remember (docs/loong-knowledge.md): obs is uint8 [n, 9424], mask uint8 [n, 40], an action
+    int64 [n], a packed choice. The map and the match seed that a lane plays next are drawn by (seed, lane, match).
     """
 
     name = "loong"
     teams = 2
-    observation = Box(shape=(VIEW.itemsize,), low=0, high=255, dtype=torch.uint8)
-    action = Structured(shape=(ACTION.itemsize,), dtype=torch.uint8, draws=RANDOM_DRAWS, sample=random_actions)
+    observation: Box = Box(shape=(VIEW.itemsize,), low=0, high=255, dtype=torch.uint8)
+    action: Structured = Structured(
+        shape=(ACTION.itemsize,), dtype=torch.uint8, draws=RANDOM_DRAWS, sample=random_actions
+    )
     restarts_itself = False
 
     def __init__(
@@ -104,13 +109,17 @@ class Loong:
         threads: int = 1,
         observe: str = "view",
         lean: bool = False,
+        mirror: str = "coin",
+        build: int = 0,
     ) -> None:
         """Start a match in every lane.
 
         maps:    "generated:SEED:COUNT" (made once, then kept in the cache folder), "shipped" (those of the installed
                  judge), a folder, a list of folders and map files, or a pool
         threads: that play the lanes; the result is the same
-        observe: "view", what the judge tells a dragon
+        observe: "view", what the judge tells a dragon; "inputs", what it knows
+        mirror:  with "inputs": "coin", half of all lives see the world mirrored, or "never", or "always"
+        build:   with "inputs": of a bot, whose packets alone dragons understand
         lean:    less room for messages; a lane that needs more ends the run
 
         Raises SparringError for an option that is not one of these, MapError for a map that the judge refuses.
@@ -118,11 +127,27 @@ class Loong:
         for what, number in (("lanes", lanes), ("threads", threads)):
             if number < 1:
                 raise SparringError(f"loong: {what} must be 1 or more, got {number}")
-        if observe != "view":
-            raise SparringError(f'loong: observe must be "view", got "{observe}"')
+        if observe not in ("view", "inputs"):
+            raise SparringError(f'loong: observe must be "view" or "inputs", got "{observe}"')
+        if mirror not in ("coin", "never", "always"):
+            raise SparringError(f'loong: mirror must be "coin", "never" or "always", got "{mirror}"')
         self.lanes = lanes
         self.maps = map_pool(maps)
-        self._matches = _core.LoongMatches([_level(each.file) for each in self.maps], lanes, threads=threads, lean=lean)
+        self._knows = observe == "inputs"
+        self._matches = _core.LoongMatches(
+            [_level(each.file) for each in self.maps],
+            lanes,
+            threads=threads,
+            lean=lean,
+            knowledge=self._knows,
+            mirror=mirror,
+            build=build,
+        )
+        if self._knows:
+            self.observation = Box(shape=(INPUTS.itemsize,), low=0, high=127, dtype=torch.uint8)
+            self.action = Structured(shape=(), dtype=torch.int64, draws=CHOICE_DRAWS, sample=random_choices)
+            self._inputs = np.zeros((lanes, INPUTS.itemsize), np.uint8)
+            self._masks = np.zeros((lanes, MASK.itemsize), np.uint8)
         self.agents = self._matches.slots
         self._seed = seed & (2**64 - 1)
         self._standing: NDArray[np.void] = self._matches.rows.view(LANE)[:, 0]
@@ -138,13 +163,17 @@ class Loong:
             self._rows = self._look()
         return self._rows
 
-    def act(self, actions: Tensor) -> LoongOutcome:
-        """actions: uint8 [n, 80]. Raises SparringError for rows that are no actions, and then changes nothing.
+    def act(self, actions: Tensor, given: Tensor | None = None) -> LoongOutcome:
+        """actions: uint8 [n, 80], or with `observe="inputs"` int64 [n].
 
-        Raises SparringError for a lane that has no room for its match: it names lane, map and seed, and no result of
-        this call counts.
+        given: with `observe="inputs"`, uint8 [n, 80]: what is done where the action is -1, as by scripted players
+
+        Raises SparringError for rows that are no actions, and then changes nothing, and for a lane that has no room for
+        its match: it names lane, map and seed, and no result of this call counts.
         """
         rows = self.decisions()
+        if self._knows:
+            return self._act_packed(rows, actions, given)
         if actions.dtype != torch.uint8 or actions.shape != (len(rows), ACTION.itemsize):
             wanted = f"uint8 [{len(rows)}, {ACTION.itemsize}]"
             raise SparringError(f"loong: actions must be {wanted}, got {actions.dtype} {list(actions.shape)}")
@@ -154,6 +183,28 @@ class Loong:
             self._matches.act(packed)
         except ValueError as error:
             raise SparringError(f"loong: {error}; sparring.games.loong_rows has move, sprint, split and send") from None
+        return self._acted(rows)
+
+    def _act_packed(self, rows: LoongDecisions, actions: Tensor, given: Tensor | None) -> LoongOutcome:
+        if actions.dtype != torch.int64 or actions.shape != (len(rows),):
+            wanted = f"int64 [{len(rows)}]"
+            raise SparringError(f"loong: actions must be {wanted}, got {actions.dtype} {list(actions.shape)}")
+        packed = np.full(self.lanes, GIVEN, np.int64)
+        packed[rows.lane.numpy()] = actions.numpy()
+        done = None
+        if given is not None:
+            if given.dtype != torch.uint8 or given.shape != (len(rows), ACTION.itemsize):
+                wanted = f"uint8 [{len(rows)}, {ACTION.itemsize}]"
+                raise SparringError(f"loong: given must be {wanted}, got {given.dtype} {list(given.shape)}")
+            done = np.zeros((self.lanes, ACTION.itemsize), np.uint8)
+            done[rows.lane.numpy()] = given.numpy()
+        try:
+            self._matches.act_packed(packed, done)
+        except ValueError as error:
+            raise SparringError(f"loong: {error}") from None
+        return self._acted(rows)
+
+    def _acted(self, rows: LoongDecisions) -> LoongOutcome:
         self._rows = None
         self._refuse_faults()
         self._decision[rows.lane, rows.agent] += 1
@@ -262,7 +313,9 @@ class Loong:
         """Raises SparringError for the state of another number of lanes, of other maps, or with other room."""
         own = self.state()
         for name, column in own.items():
-            if name not in state or state[name].shape != column.shape:
+            # Where dragons remember, the rows of lanes are as long as what they remember.
+            free = name == "lanes" and self._knows
+            if name not in state or state[name].shape[: 1 if free else None] != column.shape[: 1 if free else None]:
                 raise SparringError(f"loong: the state is of other lanes, maps or options: {name} does not fit")
         if not torch.equal(state["maps"], own["maps"]):
             raise SparringError("loong: the state is of a game on other maps: give the same maps in the same order")
@@ -279,7 +332,10 @@ class Loong:
 
     def _look(self) -> LoongDecisions:
         """The rows of the lanes that wait. A dragon that was not met before in its slot starts a life."""
-        self._matches.look()
+        if self._knows:
+            self._matches.observe(self._inputs, self._masks)
+        else:
+            self._matches.look()
         at = np.flatnonzero(self._standing["waiting"])
         standing, lane = self._standing[at], torch.from_numpy(at)
         agent, dragon = _column(standing, "slot"), _column(standing, "dragon")
@@ -292,7 +348,8 @@ class Loong:
             team=_column(standing, "team"),
             agent=agent,
             decision=self._decision[lane, agent],
-            obs=torch.from_numpy(self._matches.views[at]),
+            obs=torch.from_numpy(self._inputs[at] if self._knows else self._matches.views[at]),
+            mask=torch.from_numpy(self._masks[at]) if self._knows else None,
             dragon=dragon,
             round=_column(standing, "round"),
         )
@@ -333,14 +390,16 @@ class Loong:
         lane = int(actor.lane)
         alive = self.dragons(lane)
         ids = torch.tensor([each[:3] for each in alive], dtype=torch.int64).reshape(-1, 3)
-        told = [self._matches.view_of(lane, each.agent) for each in alive]
+        last = self._matches.known_at_end if self._knows else self._matches.view_of
+        told = [last(lane, each.agent) for each in alive]
         return LoongDecisions(
             lane=actor.lane.expand(len(alive)),
             match=actor.match.expand(len(alive)),
             team=ids[:, 2],
             agent=ids[:, 1],
             decision=self._decision[lane, ids[:, 1]],
-            obs=torch.from_numpy(np.array(told, np.uint8).reshape(-1, VIEW.itemsize)),
+            obs=torch.from_numpy(np.array(told, np.uint8).reshape(-1, *self.observation.shape)),
+            mask=torch.zeros(len(alive), MASK.itemsize, dtype=torch.uint8) if self._knows else None,
             dragon=ids[:, 0],
             round=torch.full((len(alive),), round),
         )
@@ -400,8 +459,7 @@ def _column(rows: NDArray[np.void], name: str) -> Tensor:
 
 
 def _joined(parts: list[LoongDecisions]) -> LoongDecisions:
-    columns: dict[str, Any] = {
-        name: torch.cat([getattr(part, name) for part in parts])
-        for name in ("lane", "match", "team", "agent", "decision", "obs", "dragon", "round")
-    }
+    names = ["lane", "match", "team", "agent", "decision", "obs", "dragon", "round"]
+    names += ["mask"] if parts[0].mask is not None else []
+    columns: dict[str, Any] = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
     return LoongDecisions(**columns)
