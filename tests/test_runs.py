@@ -154,7 +154,7 @@ def test_a_run_can_have_the_users_own_game() -> None:
     other = sparring.train(TINY, run="two", game=lambda lanes, seed: Other(lanes=lanes, seed=seed), console=SILENT)
     policy = sparring.load("two")
     assert policy.game == "other"
-    with pytest.raises(SparringError, match="no game other: there are tennis; your own is passed as a factory"):
+    with pytest.raises(SparringError, match="no game other: there are tennis, loong; your own is passed as a factory"):
         sparring.evaluate(policy)
     assert sparring.evaluate(policy, game=Other, matches=2, lanes=2).game == "other"
     with pytest.raises(SparringError, match='run two was started with game = "other", this command says "tennis"'):
@@ -204,8 +204,10 @@ def match(number: int, best: float, length: int = 20) -> MatchRow:
 
 
 def test_solved_is_the_first_mean_of_a_hundred() -> None:
-    measure = Measure(0.5)
+    measure = Measure(0.5, words=("racket", "rally", "rallies"))
     assert measure.score is None
+    assert measure.parts() == ["rallies 0"]
+    assert measure.summary() == "no match has ended"
     for number in range(99):
         assert not measure.add(match(number, 0.9), seconds=60.0)
     assert not measure.add(match(99, -41.0), seconds=60.0)  # mean 0.481
@@ -215,6 +217,8 @@ def test_solved_is_the_first_mean_of_a_hundred() -> None:
         match=102, decisions=1010, updates=101, minutes=1.5, score=pytest.approx(0.503)
     )
     assert not measure.add(match(102, 2.0), seconds=90.0)
+    assert measure.parts() == ["rallies 103", "better racket 0.514 over the last 100", "rally 20 decisions"]
+    assert measure.summary() == "mean 0.514 over the last 100 matches, length 20"
     copy = Measure(0.5)
     copy.load_state(json.loads(json.dumps(measure.state())))
     assert copy.state() == measure.state()
@@ -253,7 +257,8 @@ def test_a_line_that_is_being_written_is_not_read(tmp_path: Path) -> None:
 
 
 def standing(**changes: Any) -> Standing:
-    return replace(Standing(decisions=1000, updates=300, matches=42, score=0.25, length=31.0, seconds=60.0), **changes)
+    parts = ["rallies 42", "better racket 0.250 over the last 42", "rally 31 decisions"]
+    return replace(Standing(decisions=1000, updates=300, parts=parts, seconds=60.0), **changes)
 
 
 def test_progress_lines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,8 +266,7 @@ def test_progress_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparring.runs.progress.time.monotonic", lambda: now[0])
     noted: list[str] = []
     out = io.StringIO()
-    words = ("racket", "rally", "rallies")
-    progress = Progress(Console(file=out), noted.append, decisions=5000, seconds=600.0, words=words)
+    progress = Progress(Console(file=out), noted.append, decisions=5000, seconds=600.0)
     with progress:
         progress.update(standing(decisions=0, updates=0))
         now[0] = 110.0
@@ -272,7 +276,7 @@ def test_progress_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         "| rally 31 decisions | 0:40 left"
     ]
     assert out.getvalue() == noted[0] + "\n"
-    assert "9:00 left" in progress.line(standing(decisions=1, updates=0, matches=0, score=None, length=None))
+    assert "9:00 left" in progress.line(standing(decisions=1, updates=0, parts=[]))
 
 
 def test_progress_on_a_terminal_draws_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, all_runs, find_run, runs_folder
-from sparring.runs.metrics import Measure, Solved, read_matches
+from sparring.runs.learners import make_measure
+from sparring.runs.metrics import Solved, read_matches
 from sparring.runs.recipe import Recipe
 from sparring.settings import from_table, to_toml
 
@@ -116,7 +117,7 @@ def run_info(run: str | Path | RunFolder) -> RunInfo:
     try:
         content = checkpoint.read(folder.checkpoint)
         recipe = from_table(Recipe, content["recipe"], where=str(folder.checkpoint))
-        measure = Measure(recipe.solved_score)
+        measure = make_measure(recipe)
         measure.load_state(content["measure"])
     except SparringError as error:
         return replace(info, fault=str(error))
@@ -159,7 +160,9 @@ def compare(runs: Sequence[str | Path] = (), *, out: Path | None = None) -> Comp
     members: dict[str, list[RunInfo]] = {}
     for info in infos:
         assert info.recipe is not None
-        alike = replace(info.recipe, seed=0, decisions=1, stop_after_solved=0, save_seconds=0.0, metrics_every=1)
+        alike = replace(
+            info.recipe, seed=0, decisions=1, stop_after_solved=0, save_seconds=0.0, save_updates=0, metrics_every=1
+        )
         members.setdefault(to_toml(alike), []).append(info)
     groups = [_group(alike) for alike in members.values()]
     from sparring.pictures.curve import draw_curve

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sparring.errors import SparringError
 from sparring.learn.matches import EpisodeRow, MatchRow
@@ -32,18 +32,33 @@ class Solved:
     """That mean."""
 
 
+class EndedMatch(Protocol):
+    """What a measure needs of a match that ended; see `MatchRow`."""
+
+    @property
+    def best(self) -> float: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def at(self) -> int: ...
+    @property
+    def updates(self) -> int: ...
+
+
 class Measure:
     """The mean over the last 100 matches of the better agent's score, their lengths, and when the run was solved."""
 
-    def __init__(self, solved_score: float) -> None:
+    def __init__(self, solved_score: float, *, words: tuple[str, str, str] = ("agent", "match", "matches")) -> None:
+        """words: what the game calls an agent, a match, and several."""
         self.solved_score = solved_score
+        self._agent, self._match, self._several = words
         self.matches = 0
         self.solved: Solved | None = None
         self._best: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[int] = deque(maxlen=WINDOW)
         self._episodes: deque[float] = deque(maxlen=WINDOW)
 
-    def add(self, row: MatchRow, *, seconds: float) -> bool:
+    def add(self, row: EndedMatch, *, seconds: float) -> bool:
         """Count an ended match; True if the run is solved by it. `seconds`: training time so far."""
         self.matches += 1
         self._best.append(row.best)
@@ -77,6 +92,25 @@ class Measure:
         This is what the published Tennis curve shows, another measure than `score`.
         """
         return sum(self._episodes) / len(self._episodes) if self._episodes else None
+
+    def row(self) -> dict[str, Any]:
+        """What metrics.jsonl says of the matches so far."""
+        row = {"matches": self.matches, "score": self.score, "length": self.length}
+        return row if self.episode_score is None else {**row, "episode_score": self.episode_score}
+
+    def parts(self) -> list[str]:
+        """What a line of progress says of the matches so far."""
+        parts = [f"{self._several} {self.matches:,}"]
+        if self.score is not None:
+            parts.append(f"better {self._agent} {self.score:.3f} over the last {len(self._best)}")
+            parts.append(f"{self._match} {self.length:.0f} decisions")
+        return parts
+
+    def summary(self) -> str:
+        """The end of the line that ends a session."""
+        if self.score is None:
+            return "no match has ended"
+        return f"mean {self.score:.3f} over the last {len(self._best)} matches, length {self.length:.0f}"
 
     def state(self) -> dict[str, Any]:
         return {

@@ -26,11 +26,8 @@ class Standing:
 
     decisions: int
     updates: int
-    matches: int
-    score: float | None
-    """Mean over the last 100 matches of the better agent's score; None before the first match."""
-    length: float | None
-    """Mean length of those matches in decisions."""
+    parts: list[str]
+    """What the run says of its matches (`Measure.parts`)."""
     seconds: float
     """Seconds trained since the command began."""
 
@@ -45,17 +42,14 @@ class Progress:
         *,
         decisions: int,
         seconds: float | None = None,
-        words: tuple[str, str, str] = ("agent", "match", "matches"),
     ) -> None:
         """decisions: where the run ends
         seconds: after how long the command ends, if it does
-        words: what the game calls an agent, a match, and several
         """
         self.console = console
         self.note = note
         self.decisions = decisions
         self.seconds = seconds
-        self.agent, self.match, self.matches = words
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._samples: deque[tuple[float, int, int]] = deque()
         self._next_bar = 0.0
@@ -98,15 +92,13 @@ class Progress:
         (then, decisions, updates), (now, *_) = self._samples[0], self._samples[-1]
         passed = max(now - then, 1e-9)
         rate = (standing.decisions - decisions) / passed
+        updates_rate = (standing.updates - updates) / passed
         parts = [
             f"decision {standing.decisions:,} of {self.decisions:,}",
             f"{rate:,.0f} decisions/s",
-            f"{(standing.updates - updates) / passed:,.0f} updates/s",
-            f"{self.matches} {standing.matches:,}",
+            f"{updates_rate:,.0f} updates/s" if updates_rate >= 1 else f"update {standing.updates:,}",
+            *standing.parts,
         ]
-        if standing.score is not None:
-            parts.append(f"better {self.agent} {standing.score:.3f} over the last {min(standing.matches, 100)}")
-            parts.append(f"{self.match} {standing.length:.0f} decisions")
         left = (self.decisions - standing.decisions) / rate if rate > 0 else None
         if self.seconds is not None:
             allowed = max(0.0, self.seconds - standing.seconds)

@@ -42,6 +42,8 @@ class Recipe:
     """Stop this many matches after the run was solved; 0 trains on to the end."""
     save_seconds: Annotated[float, Range(low=0)] = 60.0
     """Seconds between checkpoints, the most that a kill can cost. The training itself does not depend on it."""
+    save_updates: Annotated[int, Range(low=0)] = 0
+    """Updates between checkpoints, where they come before those seconds are over; 0: time alone decides."""
     metrics_every: Annotated[int, Range(low=1)] = 1_000
     """Decisions between two rows of metrics.jsonl."""
     tennis: TennisOptions = field(default_factory=TennisOptions)

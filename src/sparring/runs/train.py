@@ -145,26 +145,22 @@ def _train(training: Training, minutes: float | None, console: Console) -> RunRe
 def _loop(training: Training, minutes: float | None, console: Console) -> tuple[Status, int | None]:
     recipe = training.recipe
     began = saved = time.monotonic()
-    words = ("racket", "rally", "rallies") if training.game.name == "tennis" else ("agent", "match", "matches")
+    updates = training.learner.updates
     progress = Progress(
         console,
         training.folder.note,
         decisions=recipe.decisions,
         seconds=None if minutes is None else minutes * 60,
-        words=words,
     )
     with _stop_signals(training.say) as caught, progress:
         while True:
             training.step()
             now = time.monotonic()
-            measure = training.measure
             progress.update(
                 Standing(
                     decisions=training.decisions,
                     updates=training.learner.updates,
-                    matches=measure.matches,
-                    score=measure.score,
-                    length=measure.length,
+                    parts=training.measure.parts(),
                     seconds=now - began,
                 )
             )
@@ -174,9 +170,10 @@ def _loop(training: Training, minutes: float | None, console: Console) -> tuple[
                 return "stopped", caught[0]
             if minutes is not None and now - began >= minutes * 60:
                 return "out of time", None
-            if now - saved >= recipe.save_seconds:
+            due = recipe.save_updates and training.learner.updates - updates >= recipe.save_updates
+            if due or now - saved >= recipe.save_seconds:
                 training.save()
-                saved = now
+                saved, updates = now, training.learner.updates
 
 
 @contextmanager
@@ -208,7 +205,7 @@ def _stop_signals(say: Callable[[str], None]) -> Iterator[list[int]]:
 
 def _choices(training: Training, minutes: float | None) -> Iterator[str]:
     """What was chosen, and why."""
-    recipe, replay = training.recipe, training.learner.replay
+    recipe = training.recipe
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     advice = " (more threads than cores: expect it to be slow)" if recipe.threads > cores else ""
     why = "networks this small are faster there than on a GPU" if recipe.device == "cpu" else "as the recipe says"
@@ -216,17 +213,14 @@ def _choices(training: Training, minutes: float | None) -> Iterator[str]:
         f"{training.game.name}, {recipe.algorithm}, seed {recipe.seed}: {recipe.lanes} lanes, {recipe.threads} threads "
         f"of {cores} cores{advice}, device {recipe.device} ({why}), torch {torch.__version__}"
     )
-    size = sum(column.numel() * column.element_size() for column in replay.columns().values()) / 1e6
-    yield (
-        f"replay of {replay.capacity:,} rows: up to {size:,.0f} MB of memory, "
-        f"and as much on disk in {training.folder.replay}"
-    )
+    yield from training.described()
     ends = [f"decision {recipe.decisions:,}"]
     if recipe.stop_after_solved:
         ends.append(f"{recipe.stop_after_solved:,} matches after the mean of 100 reaches {recipe.solved_score:g}")
     if minutes is not None:
         ends.append(f"{clock(minutes * 60)} from now")
-    yield f"until {', or '.join(ends)}; saved every {recipe.save_seconds:g} s, and on Ctrl-C"
+    often = f" or {recipe.save_updates} updates" if recipe.save_updates else ""
+    yield f"until {', or '.join(ends)}; saved every {recipe.save_seconds:g} s{often}, and on Ctrl-C"
 
 
 def _say_finished(training: Training, reason: str) -> None:
@@ -236,14 +230,9 @@ def _say_finished(training: Training, reason: str) -> None:
 
 
 def _say_end(training: Training, result: RunResult) -> None:
-    score = (
-        "no match has ended"
-        if result.score is None
-        else (f"mean {result.score:.3f} over the last {min(result.matches, 100)} matches, length {result.length:.0f}")
-    )
     training.say(
         f"{result.status}: saved at decision {result.decisions:,}, {result.updates:,} updates, "
-        f"{result.matches:,} matches, {clock(result.minutes * 60)} trained; {score}"
+        f"{result.matches:,} matches, {clock(result.minutes * 60)} trained; {training.measure.summary()}"
     )
     word = shlex.quote(training.folder.word)
     training.say(f"curve: {training.folder.curve}; next: sparring evaluate {word}, or sparring play {word}")

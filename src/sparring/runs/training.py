@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,14 +16,14 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.games.registry import make
-from sparring.learn.ddpg import DDPG
 from sparring.runs import checkpoint
 from sparring.runs.folder import AppendOnly, RunFolder
-from sparring.runs.metrics import Measure, json_line
+from sparring.runs.learners import game_options, make_learner, make_measure, replay_of
+from sparring.runs.metrics import json_line
 from sparring.runs.progress import clock
 from sparring.runs.recipe import Recipe
 from sparring.runs.segments import SEGMENT_BYTES, ReplayStore
-from sparring.settings import differences, flat, from_table, show, to_toml
+from sparring.settings import differences, from_table, show, to_toml
 
 _FIXED = ("game", "algorithm", "seed", "lanes", "tennis.")
 """Settings that make it another run."""
@@ -57,17 +58,19 @@ class Training:
                 'device = "cuda": torch finds no CUDA GPU here; use --device cpu, or see sparring doctor'
             )
         if game is None:
-            options = dict(flat(recipe.tennis)) | {"threads": recipe.threads} if recipe.game == "tennis" else {}
-            self.game = make(recipe.game, lanes=recipe.lanes, seed=recipe.seed, **options)
+            self.game = make(recipe.game, lanes=recipe.lanes, seed=recipe.seed, **game_options(recipe))
         else:
             self.game = make(game, lanes=recipe.lanes, seed=recipe.seed)
             recipe = replace(recipe, game=self.game.name)
         self.recipe = recipe
         self.folder = folder
         self.say = say
-        self.learner = DDPG(self.game, recipe.ddpg, seed=recipe.seed, device=recipe.device)
-        self.store = ReplayStore(folder.replay, self.learner.replay, folder.disk, segment_bytes=segment_bytes)
-        self.measure = Measure(recipe.solved_score)
+        self.learner = make_learner(recipe, self.game)
+        replay = replay_of(self.learner)
+        self.store = (
+            None if replay is None else ReplayStore(folder.replay, replay, folder.disk, segment_bytes=segment_bytes)
+        )
+        self.measure = make_measure(recipe)
         self.board: Board | None = None
         self.seconds = 0.0
         """Training time over all sessions: steps and saves."""
@@ -99,7 +102,8 @@ class Training:
         try:
             self.learner.load_state(content["learner"])
             self.measure.load_state(content["measure"])
-            self.store.load(content["replay"])
+            if self.store:
+                self.store.load(content["replay"])
         except (KeyError, RuntimeError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0]
             raise SparringError(
@@ -148,7 +152,8 @@ class Training:
     def save(self) -> None:
         """Put a checkpoint in place. After a kill at any moment of it, the old one or the new one is whole."""
         with self._timed(), self._disk():
-            self.store.append()
+            if self.store:
+                self.store.append()
             for log in self._logs.values():
                 log.sync()
             content = {
@@ -156,23 +161,35 @@ class Training:
                 "recipe": _plain(asdict(self.recipe)),
                 "made_with": made_with(self.recipe),
                 "observation": self.game.observation.shape[0],
-                "action": self.learner.action_size,
+                "action": math.prod(getattr(self.game.action, "shape", ())),
                 "learner": self.learner.state(),
                 "measure": self.measure.state(),
                 "seconds": self.seconds,
-                "replay": self.store.record(),
+                "replay": self.store.record() if self.store else [],
                 "logs": {name: log.length for name, log in self._logs.items()},
             }
             checkpoint.write(self.folder.checkpoint, content, self.folder.disk)
-            self.store.drop()
+            if self.store:
+                self.store.drop()
 
     def close(self) -> None:
         """Let go of the files. Saves nothing."""
-        self.store.close()
+        if self.store:
+            self.store.close()
         for log in self._logs.values():
             log.close()
         if self.board:
             self.board.close()
+
+    def described(self) -> Iterator[str]:
+        """What is trained, in lines for the start of a session."""
+        replay = replay_of(self.learner)
+        if replay is not None:
+            size = sum(column.numel() * column.element_size() for column in replay.columns().values()) / 1e6
+            yield (
+                f"replay of {replay.capacity:,} rows: up to {size:,.0f} MB of memory, "
+                f"and as much on disk in {self.folder.replay}"
+            )
 
     def finished(self) -> Literal["finished", "solved"] | None:
         """Why the run is over by its recipe, or None."""
@@ -183,7 +200,8 @@ class Training:
 
     def _open(self, lengths: Mapping[str, int]) -> None:
         """Cut every file that grows back to what the checkpoint knows, and open it."""
-        self.store.cut()
+        if self.store:
+            self.store.cut()
         ddpg = self.recipe.ddpg
         logs = [self.folder.metrics, self.folder.matches]
         if ddpg.episode_matches > 1 or ddpg.episode_decisions:
@@ -220,13 +238,9 @@ class Training:
         row: dict[str, Any] = {
             "decisions": self.decisions,
             "updates": self.learner.updates,
-            "matches": self.measure.matches,
-            "score": self.measure.score,
-            "length": self.measure.length,
+            **self.measure.row(),
             **self.learner.losses(),
         }
-        if self.measure.episode_score is not None:
-            row["episode_score"] = self.measure.episode_score
         self._logs["metrics.jsonl"].append(json_line({**row, "seconds": round(self.seconds, 3)}))
         if self.board:
             for name, value in row.items():
