@@ -13,11 +13,12 @@ import time
 import numpy as np
 
 from sparring import _core
+from sparring.games.loong_choices import INPUTS, MASK
+from sparring.games.loong_rows import LANE
 from sparring.judge.native import load_level
 from sparring.levels.generator import generate_map
 from sparring.levels.maps import write_map
 
-INPUTS, MASK, LANE = (np.dtype(fields) for fields in (_core.LOONG_INPUTS, _core.LOONG_MASK, _core.LOONG_LANE))
 REACH = _core.LOONG_PLANES["crop"].index("reach")
 AHEAD = ((6, 7), (7, 6), (7, 8))
 
@@ -59,6 +60,13 @@ def measure(levels: list[_core.LoongLevel], lanes: int, turns: int) -> tuple[flo
     return observing / decisions * 1e6, acting / decisions * 1e6, alive / (turns / 100)
 
 
+def room(side: int, dragons: int) -> int:
+    """Bytes that a lane keeps for what so many living dragons can remember of a square board."""
+    body = f"DRAGON_COUNT 2\nDRAGON 0 2 1 1 1 2\nDRAGON 1 2 4 1 4 2\nUNIT_LIMIT {dragons // 2}\n"
+    level = load_level(f"MAP {side} {side}\nTILE_COUNT 0\nEDGE_COUNT 0\n{body}".encode())
+    return _core.LoongMatches([level], 1, knowledge=True).knowledge_bytes
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lanes", type=int, default=256)
@@ -69,6 +77,9 @@ def main() -> None:
     observing, acting, alive = measure(levels, options.lanes, options.turns)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"{options.lanes} lanes on 24 maps, {alive:.0f} dragons alive in a lane:")
+    for side in (32, 64):
+        for dragons in (8, 64):
+            print(f"  room for {dragons} dragons on {side}x{side}: {room(side, dragons) / 1024:,.0f} KB a lane")
     print(f"  observe {observing:.2f} us, act_packed {acting:.2f} us a decision; memory grew by {grown:.0f} MB")
 
 

@@ -49,6 +49,14 @@ def test_the_kernels_compile_and_take_little(arch: str) -> None:
 
 
 @needs_nvrtc
+def test_the_kernels_of_knowledge_compile() -> None:
+    cubin, usage = kernels.compile_cubin("knowing.cu", "sm_90")
+    assert cubin[:4] == b"\x7fELF"
+    assert set(usage) == {"start_knowing_matches", "observe_in_lanes", "act_packed_in_lanes"}
+    assert all(taken.shared == 0 for taken in usage.values())
+
+
+@needs_nvrtc
 def test_a_faulty_source_is_refused_in_the_compilers_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cuda").mkdir()
     (tmp_path / "cuda" / "bad.cu").write_text('extern "C" __global__ void f() { absent(); }')

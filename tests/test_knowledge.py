@@ -5,8 +5,10 @@ not told and fills a lane's memory."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -400,9 +402,26 @@ def test_planes_have_names() -> None:
     assert (INPUTS.itemsize, MASK.itemsize) == (9424, tree.MASK_BYTES)
 
 
+@pytest.mark.parametrize("field", ["crop", "overview", "scalars", "sonar"])
+def test_the_document_names_all_planes_in_their_order(field: str) -> None:
+    text = (Path(__file__).resolve().parents[1] / "docs" / "loong-knowledge.md").read_text()
+    part = text.partition(f"**{field}** [")[2].partition("**")[0].partition("\n## ")[0]
+    cells = [line.split("|")[1] for line in part.splitlines() if line.startswith("| `")]
+    assert re.findall("`([^`]+)`", "".join(cells)) == _core.LOONG_PLANES[field]
+
+
 # ---- Positions that a person can read.
 
 
 @pytest.mark.parametrize("name", POSITIONS)
 def test_a_position_is_known_as_it_is_drawn(name: str) -> None:
     assert picture(name) == (golden_folder() / f"{name}.txt").read_text()
+
+
+def test_in_the_judges_sandbox_a_bot_knows_the_same_for_few_points() -> None:
+    pytest.importorskip("unswbc.engine")
+    from knowledge_bot import play_bot
+
+    points = play_bot(write_map(generate_map(1, 4)), 7, 60)
+    assert len(points) == 60
+    assert points[:, :3].sum(axis=1).max() < 1_500_000
