@@ -2,9 +2,11 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <cstddef>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "loong/memory.h"
@@ -61,6 +63,21 @@ inline nanobind::object dtype(std::initializer_list<Field> fields, std::size_t s
   description["offsets"] = offsets;
   description["itemsize"] = size;
   return description;
+}
+
+// The values as a NumPy array that owns them.
+template <typename T>
+nanobind::object own_array(std::vector<T>&& values, std::vector<std::size_t> shape) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nanobind::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nanobind::cast(nanobind::ndarray<nanobind::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
+}
+
+template <std::size_t kCount>
+nanobind::list names_of(const char* const (&names)[kCount]) {
+  nanobind::list list;
+  for (const char* name : names) list.append(name);
+  return list;
 }
 
 // A memory as arrays: the words of sight uint32 [height, width], the notes uint16 [height, width], and the Life as

@@ -25,6 +25,7 @@
 #include "common/lanes.h"
 #include "loong/damage.h"
 #include "loong/knowing.h"
+#include "loong/privileged.h"
 #include "loong/text.h"
 
 namespace nb = nanobind;
@@ -304,19 +305,139 @@ class Matches {
   // Fills the actions of the lanes that wait with what scripted players do.
   void decide(const Rows& scripts, u64 seed, const MutableRows& actions) {
     check_actions(actions);
-    if (scripts.shape(0) != rows_.size() || scripts.shape(1) != 2) {
-      throw std::invalid_argument("scripts must be [lanes, 2]: the players of teams A and B");
-    }
-    for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
-      if (scripts.data()[i] >= kScripts && scripts.data()[i] != static_cast<u8>(Script::kNobody))
-        throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
-                                    " scripted players");
-    }
+    check_scripts(scripts);
     const OneAtATime alone(inside_);
     const Script* players = reinterpret_cast<const Script*>(scripts.data());
     ActionRow* rows = reinterpret_cast<ActionRow*>(actions.data());
     const nb::gil_scoped_release release;
     run(kDecideNanoseconds, [&](u64 i) { decide_in(batch_, i, players + 2 * i, seed, rows[i]); });
+  }
+
+  // Every scripted player acts until a dragon of nobody's waits, or the match is over.
+  void play(const Rows& scripts, u64 seed) {
+    check_scripts(scripts);
+    const OneAtATime alone(inside_);
+    const Script* players = reinterpret_cast<const Script*>(scripts.data());
+    const nb::gil_scoped_release release;
+    run(kPlayNanoseconds, [&](u64 i) {
+      while (rows_[i].waiting && players[2 * i + rows_[i].team] != Script::kNobody) {
+        ActionRow action;
+        decide_in(batch_, i, players + 2 * i, seed, action);
+        carry_out(i, action);
+      }
+    });
+  }
+
+  // ---- What a critic may know, and whoever keeps the books.
+
+  // Fills the rows of the lanes that wait with the truth around their dragons.
+  void appraise(const MutableRows& crops, const MutableRows& scalars) {
+    if (crops.shape(0) != rows_.size() || crops.shape(1) != privileged::kCropBytes)
+      throw std::invalid_argument("crop must be [lanes, " + std::to_string(privileged::kCropBytes) + "]");
+    if (scalars.shape(0) != rows_.size() || scalars.shape(1) != privileged::kDragonScalars)
+      throw std::invalid_argument("scalars must be [lanes, " + std::to_string(privileged::kDragonScalars) + "]");
+    const OneAtATime alone(inside_);
+    const nb::gil_scoped_release release;
+    run(kAppraiseNanoseconds, [&](u64 i) {
+      if (!rows_[i].waiting) return;
+      const Lane at = batch_.lane(i);
+      appraise_one(i, at, privileged::Teams::of(at), at.match.acting, crops.data() + i * privileged::kCropBytes,
+                   scalars.data() + i * privileged::kDragonScalars);
+    });
+  }
+
+  // Board and scalars of both teams of these lanes.
+  nb::tuple boards(const Lanes& lanes) {
+    constexpr std::size_t board_bytes = privileged::kBoardBytes, scalar_bytes = privileged::kTeamScalars;
+    const std::size_t n = lanes.shape(0);
+    std::vector<u8> board(n * 2 * board_bytes), scalars(n * 2 * scalar_bytes);
+    each_lane(lanes, kBoardNanoseconds, [&](std::size_t i, u64 index) {
+      const Lane at = batch_.lane(index);
+      const privileged::Blocks blocks(at);
+      const privileged::Teams teams = privileged::Teams::of(at);
+      for (u32 team = 0; team < 2; ++team) {
+        blocks.fill_board(team, board.data() + (2 * i + team) * board_bytes);
+        blocks.fill_team(at, teams, team, scalars.data() + (2 * i + team) * scalar_bytes);
+      }
+    });
+    return nb::make_tuple(own_array(std::move(board), {n, 2, board_bytes}),
+                          own_array(std::move(scalars), {n, 2, scalar_bytes}));
+  }
+
+  // Of both teams of every lane as of now: living dragons, their total length, that of the queen, the longest.
+  nb::object standings() {
+    const std::size_t n = rows_.size();
+    std::vector<i32> numbers(n * 8);
+    const OneAtATime alone(inside_);
+    {
+      const nb::gil_scoped_release release;
+      run(kStandingNanoseconds, [&](u64 i) {
+        for (u32 team = 0; team < 2; ++team) {
+          const Standing now = standing(batch_.lane(i), team);
+          i32* const out = numbers.data() + 8 * i + 4 * team;
+          out[0] = now.dragons;
+          out[1] = now.total;
+          out[2] = now.queen;
+          out[3] = now.longest;
+        }
+      });
+    }
+    return own_array(std::move(numbers), {n, 2, 4});
+  }
+
+  // By slot of these lanes: the dragon's id or -1, its team, column and row of its head.
+  nb::object roster(const Lanes& lanes) {
+    const std::size_t n = lanes.shape(0), each = slots();
+    std::vector<i32> numbers(n * each * 4, -1);
+    each_lane(lanes, kStandingNanoseconds, [&](std::size_t i, u64 index) {
+      const Lane at = batch_.lane(index);
+      for (u32 place = 0; place < at.match.alive; ++place) {
+        const Dragon& dragon = at.dragons[at.order[place]];
+        const i32 head = static_cast<i32>(at.head_tile(dragon));
+        i32* const out = numbers.data() + 4 * (i * each + at.order[place]);
+        out[0] = static_cast<i32>(dragon.id);
+        out[1] = dragon.team;
+        out[2] = head % at.level.width;
+        out[3] = head / at.level.width;
+      }
+    });
+    return own_array(std::move(numbers), {n, each, 4});
+  }
+
+  // The truth around every dragon that lives in these lanes, as if it acted now.
+  nb::tuple everyone(const Lanes& lanes) {
+    const std::size_t n = lanes.shape(0);
+    std::vector<std::size_t> first(n + 1);
+    std::array<std::vector<i64>, 4> ids;  // lane, slot, dragon, team
+    std::vector<u8> crops, scalars;
+    each_lane(
+        lanes, kAppraiseNanoseconds,
+        [&](std::size_t i, u64 index) {
+          const Lane at = batch_.lane(index);
+          const privileged::Teams teams = privileged::Teams::of(at);
+          for (u32 place = 0; place < at.match.alive; ++place) {
+            const u32 slot = at.order[place];
+            const std::size_t row = first[i] + place;
+            ids[0][row] = static_cast<i64>(index);
+            ids[1][row] = slot;
+            ids[2][row] = at.dragons[slot].id;
+            ids[3][row] = at.dragons[slot].team;
+            appraise_one(index, at, teams, slot, crops.data() + row * privileged::kCropBytes,
+                         scalars.data() + row * privileged::kDragonScalars);
+          }
+        },
+        [&] {
+          for (std::size_t i = 0; i < n; ++i)
+            first[i + 1] = first[i] + batch_.lane(static_cast<u64>(lanes.data()[i])).match.alive;
+          for (auto& column : ids) column.resize(first[n]);
+          crops.resize(first[n] * privileged::kCropBytes);
+          scalars.resize(first[n] * privileged::kDragonScalars);
+        });
+    const std::size_t m = first[n];
+    return nb::make_tuple(own_array(std::move(ids[0]), {m}), own_array(std::move(ids[1]), {m}),
+                          own_array(std::move(ids[2]), {m}), own_array(std::move(ids[3]), {m}),
+                          own_array(std::move(crops), {m, privileged::kCropBytes}),
+                          own_array(std::move(scalars), {m, privileged::kDragonScalars}));
   }
 
   nb::object init(i64 index) {
@@ -448,7 +569,8 @@ class Matches {
  private:
   // About what one lane of 32x32 takes, for LanePool: processor time in a batch of 2,048, the simplest scripted player.
   static constexpr long kActNanoseconds = 130, kLookNanoseconds = 450, kDecideNanoseconds = 160,
-                        kRestartNanoseconds = 5000, kObserveNanoseconds = 6000;
+                        kRestartNanoseconds = 5000, kObserveNanoseconds = 6000, kPlayNanoseconds = 2000,
+                        kAppraiseNanoseconds = 1500, kBoardNanoseconds = 10000, kStandingNanoseconds = 100;
 
   static constexpr i64 kMostLanes = 1 << 24;
   static constexpr i64 kGiven = -1;  // in the place of a choice
@@ -482,6 +604,17 @@ class Matches {
     while (place < at.match.alive && at.order[place] != slot) ++place;
     if (place == at.match.alive) throw std::out_of_range("no living dragon has this slot");
     return at;
+  }
+
+  void check_scripts(const Rows& scripts) const {
+    if (scripts.shape(0) != rows_.size() || scripts.shape(1) != 2) {
+      throw std::invalid_argument("scripts must be [lanes, 2]: the players of teams A and B");
+    }
+    for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
+      if (scripts.data()[i] >= kScripts && scripts.data()[i] != static_cast<u8>(Script::kNobody))
+        throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
+                                    " scripted players");
+    }
   }
 
   void check_knowledge() const {
@@ -523,6 +656,31 @@ class Matches {
     pool_.run(static_cast<long>(rows_.size()), nanoseconds, [&](long first, long last) {
       for (long i = first; i < last; ++i) body(static_cast<std::size_t>(i));
     });
+  }
+
+  // The same for some lanes, by their place among them. `prepare` comes first, when the lanes are known to be there.
+  template <typename Body, typename Prepare>
+  void each_lane(const Lanes& lanes, long nanoseconds, Body&& body, Prepare&& prepare) {
+    for (std::size_t i = 0; i < lanes.shape(0); ++i) {
+      if (lanes.data()[i] < 0 || lanes.data()[i] >= this->lanes()) throw std::out_of_range("lane out of range");
+    }
+    const OneAtATime alone(inside_);
+    const nb::gil_scoped_release release;
+    prepare();
+    pool_.run(static_cast<long>(lanes.shape(0)), nanoseconds, [&](long first, long last) {
+      for (long i = first; i < last; ++i) body(static_cast<std::size_t>(i), static_cast<u64>(lanes.data()[i]));
+    });
+  }
+
+  template <typename Body>
+  void each_lane(const Lanes& lanes, long nanoseconds, Body&& body) {
+    each_lane(lanes, nanoseconds, std::forward<Body>(body), [] {});
+  }
+
+  void appraise_one(u64 index, const Lane& at, const privileged::Teams& teams, u32 slot, u8* crop, u8* scalars) {
+    const u32 mirrored = knowing_ ? knowing_->of(batch_, index).lives[slot].mirrored : 0;
+    privileged::fill_crop(at, slot, mirrored, crop);
+    privileged::fill_dragon(at, teams, slot, scalars);
   }
 
   std::vector<OwnedLevel> levels_;
@@ -645,6 +803,12 @@ void bind_loong_batch(nb::module_& m) {
       "lean"_a);
   m.def("loong_pool", &level_pool, "levels"_a);
   m.def("loong_batch", &foreign_batch, "levels"_a, "lanes"_a, "lean"_a, "memory"_a, "table"_a, "rows"_a, "views"_a);
+  nb::dict planes;
+  planes["board"] = names_of(privileged::kBoardNames);
+  planes["crop"] = names_of(privileged::kCropNames);
+  planes["scalars"] = names_of(privileged::kDragonNames);
+  planes["team"] = names_of(privileged::kTeamNames);
+  m.attr("LOONG_PRIVILEGED") = planes;
   m.attr("LOONG_ACTION") = dtype({{"aimed", "(4,)u8", offsetof(ActionRow, aimed)},
                                   {"split", "i4", offsetof(ActionRow, split)},
                                   {"protocol", "i4", offsetof(ActionRow, protocol)},
@@ -706,6 +870,12 @@ void bind_loong_batch(nb::module_& m) {
       .def("known_at_end", &Matches::known_at_end, "lane"_a, "slot"_a)
       .def("remembered", &Matches::remembered, "lane"_a)
       .def("decide", &Matches::decide, "scripts"_a.noconvert(), "seed"_a, "actions"_a.noconvert())
+      .def("play", &Matches::play, "scripts"_a.noconvert(), "seed"_a)
+      .def("appraise", &Matches::appraise, "crop"_a.noconvert(), "scalars"_a.noconvert())
+      .def("boards", &Matches::boards, "lanes"_a.noconvert())
+      .def("standings", &Matches::standings)
+      .def("roster", &Matches::roster, "lanes"_a.noconvert())
+      .def("everyone", &Matches::everyone, "lanes"_a.noconvert())
       .def("dragons", &Matches::dragons, "lane"_a)
       .def("pearls", &Matches::pearls, "lane"_a)
       .def("view_of", &Matches::view_of, "lane"_a, "slot"_a)

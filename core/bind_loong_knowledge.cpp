@@ -27,13 +27,6 @@ using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Identities = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-template <typename T>
-nb::object own_array(std::vector<T>&& values, std::vector<std::size_t> shape) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
-}
-
 // Dragons of a bot, each with a memory of its own, in slots.
 class LoneDragons {
  public:
@@ -158,13 +151,6 @@ nb::tuple unpack_fields_of(i64 packed) {
   std::vector<u32> steps(choice.steps, choice.steps + choice.step_count);
   const char* const kinds[] = {"move", "sprint", "split"};
   return nb::make_tuple(choice.role, kinds[choice.kind], choice.direction, choice.segments, steps, choice.claim);
-}
-
-template <std::size_t kCount>
-nb::list names_of(const char* const (&names)[kCount]) {
-  nb::list list;
-  for (const char* name : names) list.append(name);
-  return list;
 }
 
 }  // namespace

@@ -91,6 +91,10 @@ role)."""
 LOONG_PLANES: dict[str, list[str]]
 """Names of the last axis of each field of LOONG_INPUTS."""
 
+LOONG_PRIVILEGED: dict[str, list[str]]
+"""Names of what a critic is told, in training only: "board" (the last axis of [16, 16, 16]), "crop" (that of
+[15, 15, 16]), "scalars" of a dragon [32] and "team" of a team [32]. docs/loong-knowledge.md says what they mean."""
+
 LOONG_SCRIPTS: tuple[str, ...]
 """Names of the scripted players, by number: forager, hunter, splitter, legal, reckless."""
 
@@ -237,6 +241,31 @@ class LoongMatches:
         What they do depends on what a dragon is told and on `seed`, the seed of the match, the dragon and the round,
         and on nothing else.
         """
+
+    def play(self, scripts: NDArray[uint8], seed: int) -> None:
+        """Let scripted players, as `decide` takes them, act until in every lane a dragon of a team without one waits,
+        or the match is over."""
+
+    def appraise(self, crop: NDArray[uint8], scalars: NDArray[uint8]) -> None:
+        """Fill the rows of the lanes that wait with the truth around their dragons, for a critic: crop [lanes, 3600],
+        [15, 15, 16] with forward up, mirrored where the life is; scalars [lanes, 32]. Names: LOONG_PRIVILEGED."""
+
+    def boards(self, lanes: NDArray[int64]) -> tuple[NDArray[uint8], NDArray[uint8]]:
+        """The truth as the teams of these lanes [k] see it: boards [k, 2, 4096], each [16, 16, 16] with north up, and
+        scalars [k, 2, 32]."""
+
+    def standings(self) -> NDArray[int32]:
+        """[lanes, 2, 4], of both teams as of now: living dragons, their total length, the queen's or 0, the longest."""
+
+    def roster(self, lanes: NDArray[int64]) -> NDArray[int32]:
+        """[k, slots, 4], by slot of these lanes: the dragon's id, its team, column and row of its head; -1 where no
+        dragon lives."""
+
+    def everyone(
+        self, lanes: NDArray[int64]
+    ) -> tuple[NDArray[int64], NDArray[int64], NDArray[int64], NDArray[int64], NDArray[uint8], NDArray[uint8]]:
+        """As `appraise`, of every dragon that lives in these lanes as if it acted now: lane, slot, id and team [m],
+        crop [m, 3600], scalars [m, 32]; by lane as they are given, then by id."""
 
     def dragons(self, lane: int) -> list[tuple[int, int, int, int, NDArray[int32]]]:
         """The living by id: id, slot, team, facing and body, int32 [n, 2], column and row from the head on."""

@@ -21,6 +21,7 @@ from sparring.games.loong_rows import ACTION, LANE, RANDOM_DRAWS, SCRIPTS, VIEW,
 from sparring.levels.pool import MapPool, build_pool
 from sparring.levels.shipped import shipped_folder
 
+CRITIC_CROP_BYTES = 15 * 15 * len(_core.LOONG_PRIVILEGED["crop"])
 DEFAULT_MAPS = "generated:0:64"
 MAP_SOURCES = 'maps must be "generated:SEED:COUNT", "shipped", a folder, or a list of folders and map files'
 
@@ -72,10 +73,11 @@ class LoongOutcome(Outcome):
     """What one `Loong.act` brought.
 
     Rewards are 0 until a match ends. Then every dragon that lives gets its team's result, 1, 0 or -1, and so does the
-    one that acted last, even if it died of it; those that died before get nothing, and a learner that credits them
+    one that acted last, even if it died since; those that died before get nothing, and a learner that credits them
     reads `results`. `score` holds the same by slot, and 0 in the others. No match is truncated: round 499 is a real
     end. `last` holds the dragons that live, as each would be told if it were asked now; if none lives, the one that
-    acted last, with what it was told then.
+    acted last, with what it was told then. Dragons of scripted players are in none of these: a match that ended before
+    another's turn is in `ended` and `results` alone, or has its living in `last`.
 
     results: uint8 [e, bytes of a lane's row], see `Loong.results`
     """
@@ -90,6 +92,9 @@ class Loong:
     An action is uint8 [n, 80], made by `move`, `sprint`, `split` and `send` of `sparring.games.loong_rows`. With
     `observe="inputs"` dragons remember (docs/loong-knowledge.md): obs is uint8 [n, 9424], mask uint8 [n, 40], an action
     int64 [n], a packed choice. The map and the match seed that a lane plays next are drawn by (seed, lane, match).
+
+    learners: bool [lanes, 2], the teams whose dragons are put up as rows; scripted players, of the same seed as the
+              game, act for those of the others, inside `act` and `restart`
     """
 
     name = "loong"
@@ -155,8 +160,15 @@ class Loong:
         self._longest = torch.zeros(lanes, dtype=torch.int64)
         self._dragon = torch.full((lanes, self.agents), -1)
         self._decision = torch.zeros(lanes, self.agents, dtype=torch.int64)
+        self._scripts = torch.full((lanes, self.teams), _NOBODY, dtype=torch.uint8)
+        self._told = torch.zeros(lanes, dtype=torch.bool)
+        """Lanes of whose match some outcome has told the end."""
         self._rows: LoongDecisions | None = None
         self.restart(torch.arange(lanes))
+
+    @property
+    def learners(self) -> Tensor:
+        return self._scripts == _NOBODY
 
     def decisions(self) -> LoongDecisions:
         if self._rows is None:
@@ -205,19 +217,27 @@ class Loong:
         return self._acted(rows)
 
     def _acted(self, rows: LoongDecisions) -> LoongOutcome:
-        self._rows = None
-        self._refuse_faults()
+        self._play_scripts()
         self._decision[rows.lane, rows.agent] += 1
         self._longest[rows.lane] = self._longest[rows.lane].maximum(rows.decision + 1)
         return self._outcome(rows)
 
-    def restart(self, lanes: Tensor, levels: Tensor | None = None, seeds: Tensor | None = None) -> None:
+    def restart(
+        self,
+        lanes: Tensor,
+        levels: Tensor | None = None,
+        seeds: Tensor | None = None,
+        scripts: Tensor | None = None,
+    ) -> None:
         """Start a new match in `lanes` (int64 [k], each once).
 
-        levels: int64 [k], places in `maps`; None: drawn by (seed, lane, match)
-        seeds:  int64 [k], the bits of a match seed being an unsigned number; None: drawn likewise, 62 bits
+        levels:  int64 [k], places in `maps`; None: drawn by (seed, lane, match)
+        seeds:   int64 [k], the bits of a match seed being an unsigned number; None: drawn likewise, 62 bits
+        scripts: uint8 [k, 2], who plays teams A and B: a place in `SCRIPTS`, or 255, their dragons are put up as rows;
+                 None: 255 for both
 
-        Raises SparringError if a lane or level is not there.
+        Scripted dragons whose turn comes first act in here. If that ends the match, the next `act` tells of it.
+        Raises SparringError if a lane, level or player is not there, and for a lane without room, as `act` does.
         """
         if len(set(lanes.tolist())) != len(lanes):
             raise SparringError("loong: a lane is named twice in restart")
@@ -231,6 +251,15 @@ class Loong:
                 raise SparringError(f"loong: there is no {what} {int(wrong[0])}: there are {count}")
         if seeds is not None and seeds.shape != lanes.shape:
             raise SparringError(f"loong: {len(lanes)} lanes, but seeds of shape {list(seeds.shape)}")
+        if scripts is None:
+            scripts = torch.full((len(lanes), self.teams), _NOBODY, dtype=torch.uint8)
+        if scripts.dtype != torch.uint8 or scripts.shape != (len(lanes), self.teams):
+            wanted = f"uint8 [{len(lanes)}, {self.teams}]"
+            raise SparringError(f"loong: scripts must be {wanted}, got {scripts.dtype} {list(scripts.shape)}")
+        strangers = scripts[(scripts >= len(SCRIPTS)) & (scripts != _NOBODY)]
+        if len(strangers):
+            known = f"there are {len(SCRIPTS)}, and {_NOBODY} for none"
+            raise SparringError(f"loong: there is no scripted player {int(strangers[0])}: {known}")
         self._match[lanes] += 1
         starting = zip(lanes.tolist(), self._match[lanes].tolist(), strict=True)
         luck = np.array([self._luck(lane, match) for lane, match in starting], np.int64).reshape(-1, 2)
@@ -239,10 +268,12 @@ class Loong:
             np.ascontiguousarray(luck[:, 0] % len(self.maps) if levels is None else levels, np.int64),
             np.ascontiguousarray(luck[:, 1] if seeds is None else seeds, np.int64).view(np.uint64),
         )
-        self._rows = None
+        self._scripts[lanes] = scripts
+        self._told[lanes] = False
         self._longest[lanes] = 0
         self._dragon[lanes] = -1
         self._decision[lanes] = 0
+        self._play_scripts()
 
     def view(self, rows: Decisions) -> NDArray[np.void]:
         """What the dragons are told, [n] with the fields of `_core.LOONG_VIEW`."""
@@ -260,6 +291,47 @@ class Loong:
         """What a dragon that lives would be told if it were asked now, [1] with the fields of `_core.LOONG_VIEW`."""
         told: NDArray[np.void] = self._matches.view_of(lane, agent).view(VIEW)
         return told
+
+    def appraise(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """What a critic is told of the dragons in `decisions()`, row by row: crop [n, 3600], scalars [n, 32].
+
+        Nobody who plays may know. Names: `_core.LOONG_PRIVILEGED`.
+        """
+        waiting = self.decisions().lane.numpy()
+        crop = np.empty((self.lanes, CRITIC_CROP_BYTES), np.uint8)
+        scalars = np.empty((self.lanes, len(_core.LOONG_PRIVILEGED["scalars"])), np.uint8)
+        self._matches.appraise(crop, scalars)
+        return (crop, scalars) if len(waiting) == self.lanes else (crop[waiting], scalars[waiting])
+
+    def boards(self, lanes: Tensor) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """What a critic is told of both teams of `lanes` (int64 [k]): boards [k, 2, 4096], scalars [k, 2, 32]."""
+        return self._matches.boards(self._there(lanes))
+
+    def standings(self) -> NDArray[np.int32]:
+        """int32 [lanes, 2, 4], of both teams as of now: living dragons, their total length, the queen's or 0, the
+        longest."""
+        return self._matches.standings()
+
+    def roster(self, lanes: Tensor) -> NDArray[np.int32]:
+        """int32 [k, agents, 4], by slot of `lanes` (int64 [k]): the dragon's id, its team, column and row of its head;
+        -1 where no dragon lives."""
+        return self._matches.roster(self._there(lanes))
+
+    def everyone(
+        self, lanes: Tensor
+    ) -> tuple[
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.int64],
+        NDArray[np.uint8],
+        NDArray[np.uint8],
+    ]:
+        """What a critic is told of every dragon that lives in `lanes` (int64 [k]), as if it acted now.
+
+        lane, agent, dragon, team: [m] each; crop [m, 3600], scalars [m, 32]; by lane as they are given, then by dragon
+        """
+        return self._matches.everyone(self._there(lanes))
 
     def round(self, lane: int) -> int:
         """The round that a lane is in, 0 to 499."""
@@ -305,6 +377,8 @@ class Loong:
             "longest": self._longest.clone(),
             "dragon": self._dragon.clone(),
             "decision": self._decision.clone(),
+            "scripts": self._scripts.clone(),
+            "told": self._told.clone(),
             "seed": torch.from_numpy(np.array([self._seed], np.uint64).view(np.int64)),
             "maps": torch.tensor(list(bytes.fromhex(self.maps.hash)), dtype=torch.uint8),
         }
@@ -323,12 +397,32 @@ class Loong:
             self._matches.load_state(np.ascontiguousarray(state["lanes"]))
         except ValueError as error:
             raise SparringError(f"loong: {error}") from None
-        for name, column in (("match", self._match), ("longest", self._longest), ("dragon", self._dragon)):
+        for name, column in (
+            ("match", self._match),
+            ("longest", self._longest),
+            ("dragon", self._dragon),
+            ("decision", self._decision),
+            ("scripts", self._scripts),
+            ("told", self._told),
+        ):
             column.copy_(state[name])
-        self._decision.copy_(state["decision"])
         self._seed = int(state["seed"].numpy().view(np.uint64)[0])
         self._rows = None
         self._refuse_faults()
+
+    def _play_scripts(self) -> None:
+        """Let scripted players act until somebody else waits."""
+        self._rows = None
+        if not self.learners.all():
+            self._matches.play(self._scripts.numpy(), self._seed)
+        self._refuse_faults()
+
+    def _there(self, lanes: Tensor) -> NDArray[np.int64]:
+        """Raises SparringError for a lane that is not."""
+        wrong = lanes[(lanes < 0) | (lanes >= self.lanes)]
+        if len(wrong):
+            raise SparringError(f"loong: there is no lane {int(wrong[0])}: there are {self.lanes}")
+        return np.ascontiguousarray(lanes, np.int64)
 
     def _look(self) -> LoongDecisions:
         """The rows of the lanes that wait. A dragon that was not met before in its slot starts a life."""
@@ -355,21 +449,21 @@ class Loong:
         )
 
     def _outcome(self, rows: LoongDecisions) -> LoongOutcome:
-        over = torch.from_numpy(self._standing["over"] != 0)[rows.lane]
-        ended = rows.lane[over]
+        ended = (torch.from_numpy(self._standing["over"] != 0) & ~self._told).nonzero().view(-1)
+        self._told[ended] = True
         standing = self._standing[ended.numpy()]
         a_wins = (standing["winner"] == 1).astype(np.float32) - (standing["winner"] == 2)
         result = torch.from_numpy(np.stack([a_wins, -a_wins], axis=1))  # by team
         score = torch.zeros(len(ended), self.agents)
         lane, agent, reward, last = [rows.lane], [rows.agent], [torch.zeros(len(rows))], [rows[rows.lane < 0]]
-        for place, at in enumerate(over.nonzero()):
-            actor = rows[at]
-            there = self._alive(actor, int(standing["round"][place]))
+        for place, here in enumerate(ended):
+            acted = rows.lane == here
+            actor, there = rows[acted], self._alive(int(here))
             score[place, there.agent] = result[place, there.team]
             score[place, actor.agent] = result[place, actor.team]
-            reward[0][at] = score[place, actor.agent]
-            others = there.agent[there.agent != actor.agent]
-            lane.append(actor.lane.expand(len(others)))
+            reward[0][acted] = score[place, actor.agent]
+            others = there.agent[~torch.isin(there.agent, actor.agent)]
+            lane.append(here.expand(len(others)))
             agent.append(others)
             reward.append(score[place, others])
             last.append(there if len(there) else actor)
@@ -385,23 +479,22 @@ class Loong:
             results=torch.from_numpy(standing.view(np.uint8).reshape(-1, LANE.itemsize).copy()),
         )
 
-    def _alive(self, actor: LoongDecisions, round: int) -> LoongDecisions:
-        """The dragons that live in the lane of the one row of `actor`, by id."""
-        lane = int(actor.lane)
-        alive = self.dragons(lane)
+    def _alive(self, lane: int) -> LoongDecisions:
+        """The dragons of learners that live in a lane, by id."""
+        alive = [each for each in self.dragons(lane) if self._scripts[lane, each.team] == _NOBODY]
         ids = torch.tensor([each[:3] for each in alive], dtype=torch.int64).reshape(-1, 3)
         last = self._matches.known_at_end if self._knows else self._matches.view_of
         told = [last(lane, each.agent) for each in alive]
         return LoongDecisions(
-            lane=actor.lane.expand(len(alive)),
-            match=actor.match.expand(len(alive)),
+            lane=torch.full((len(alive),), lane),
+            match=self._match[lane].expand(len(alive)),
             team=ids[:, 2],
             agent=ids[:, 1],
             decision=self._decision[lane, ids[:, 1]],
             obs=torch.from_numpy(np.array(told, np.uint8).reshape(-1, *self.observation.shape)),
             mask=torch.zeros(len(alive), MASK.itemsize, dtype=torch.uint8) if self._knows else None,
             dragon=ids[:, 0],
-            round=torch.full((len(alive),), round),
+            round=torch.full((len(alive),), self.round(lane)),
         )
 
     def _luck(self, lane: int, match: int) -> NDArray[np.int64]:

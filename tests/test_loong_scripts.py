@@ -1,0 +1,211 @@
+"""Scripted players inside of a game of Loong: they act unseen, and what is played is what they would have played."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from loong_maps import random_map, simple_map
+from torch import Tensor
+
+from sparring import _core
+from sparring.errors import SparringError
+from sparring.games.checker import check_game
+from sparring.games.loong import Loong, LoongDecisions
+from sparring.games.loong_rows import SCRIPTS, VIEW
+from sparring.games.replaying import first_difference, play
+from sparring.levels.pool import MapPool, build_pool
+
+NOBODY = 255
+SEED = 11
+FORAGER, HUNTER, SPLITTER, LEGAL, RECKLESS = range(len(SCRIPTS))
+PAIRS = torch.tensor(
+    [[NOBODY, HUNTER], [FORAGER, NOBODY], [NOBODY, RECKLESS], [SPLITTER, NOBODY], [NOBODY, NOBODY]], dtype=torch.uint8
+)
+LEVELS, SEEDS = torch.tensor([1, 2, 3, 4, 6]), torch.tensor([5, 6, 7, 8, 9])
+LANES = torch.arange(len(PAIRS))
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> MapPool:
+    folder = tmp_path_factory.mktemp("maps")
+    maps = [random_map(random.Random(100 + index)) for index in range(30)]
+    for index, file in enumerate([file for file in maps if file.count(b"\nDRAGON ") >= 4][:8]):
+        (folder / f"{index}.map").write_bytes(file)
+    return build_pool(generated=0, folders=[folder])
+
+
+def learner(game: Loong, rows: LoongDecisions) -> Tensor:
+    """What stands for a policy: another scripted player, with chance of its own."""
+    return game.scripted(rows, "reckless", seed=77)
+
+
+def play_on(game: Loong, turns: int) -> None:
+    for _ in range(turns):
+        game.act(learner(game, game.decisions()))
+
+
+def told(rows: LoongDecisions) -> list[tuple[int, tuple[Any, ...]]]:
+    """By row its lane, and what it says."""
+    names = ("match", "team", "agent", "decision", "dragon", "round")
+    columns = [getattr(rows, name).tolist() for name in names]
+    return list(zip(rows.lane.tolist(), zip(*columns, map(bytes, rows.obs.numpy()), strict=True), strict=True))
+
+
+def test_scripted_lanes_play_what_asked_players_play(pool: MapPool) -> None:
+    hidden, asked = (Loong(lanes=len(PAIRS), seed=SEED, maps=pool) for _ in range(2))
+    hidden.restart(LANES, LEVELS, SEEDS, PAIRS)
+    asked.restart(LANES, LEVELS, SEEDS)
+    assert torch.equal(hidden.learners, PAIRS == NOBODY) and asked.learners.all()
+
+    seen: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    results: dict[int, bytes] = {}
+    while len(rows := hidden.decisions()):
+        assert hidden.learners[rows.lane, rows.team].all()
+        for lane, row in told(rows):
+            seen[lane].append(row)
+        outcome = hidden.act(learner(hidden, rows))
+        results |= dict(zip(outcome.ended.tolist(), map(bytes, outcome.results.numpy()), strict=True))
+
+    expected: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    asked_results: dict[int, bytes] = {}
+    while len(rows := asked.decisions()):
+        script = PAIRS[rows.lane, rows.team].long()
+        learns = script == NOBODY
+        for lane, row in told(rows[learns]):
+            expected[lane].append(row)
+        actions = torch.empty(len(rows), asked.action.shape[0], dtype=torch.uint8)
+        actions[learns] = learner(asked, rows[learns])
+        actions[~learns] = asked.scripted(rows[~learns], script[~learns], seed=SEED)
+        outcome = asked.act(actions)
+        asked_results |= dict(zip(outcome.ended.tolist(), map(bytes, outcome.results.numpy()), strict=True))
+    assert seen == expected and all(len(rows) > 3 for rows in seen.values())
+    assert results == asked_results and len(results) == len(PAIRS)
+
+
+def test_learners_are_paid_and_shown_and_scripted_dragons_are_not(pool: MapPool) -> None:
+    game = Loong(lanes=64, seed=4, maps=pool)
+    lanes = torch.arange(64)
+    game.restart(lanes, scripts=PAIRS[:4].repeat(16, 1))
+    won = 0
+    while len(rows := game.decisions()):
+        outcome = game.act(learner(game, rows))
+        for place, (lane, result) in enumerate(zip(outcome.ended.tolist(), game.results(outcome), strict=True)):
+            team = int(game.learners[lane].long().argmax())
+            pays = 0.0 if result["winner"] == 0 else 1.0 if result["winner"] == team + 1 else -1.0
+            alive = {each.agent for each in game.dragons(lane) if each.team == team}
+            actor = rows[rows.lane == lane]
+            here = outcome.lane == lane
+            paid = dict(zip(outcome.agent[here].tolist(), outcome.reward[here].tolist(), strict=True))
+            assert paid == dict.fromkeys(alive | set(actor.agent.tolist()), pays)
+            score = torch.zeros(game.agents)
+            score[list(paid)] = pays
+            assert torch.equal(outcome.score[place], score)
+            last = outcome.last[outcome.last.lane == lane]
+            assert set(last.agent.tolist()) == (alive or set(actor.agent.tolist())) and (last.team == team).all()
+            won += pays == 1 and bool(alive)
+    assert 5 < won < 60
+
+
+def test_a_game_with_scripted_sides_passes_the_checker(pool: MapPool) -> None:
+    class Sparring(Loong):
+        def restart(
+            self,
+            lanes: Tensor,
+            levels: Tensor | None = None,
+            seeds: Tensor | None = None,
+            scripts: Tensor | None = None,
+        ) -> None:
+            super().restart(lanes, levels, seeds, PAIRS[lanes % 2 * 2] if levels is None else None)
+
+    def sparring(*, lanes: int, seed: int, threads: int = 1) -> Loong:
+        return Sparring(lanes=lanes, seed=seed, threads=threads, maps=pool)
+
+    assert len(check_game(sparring, lanes=4, decisions=150, rebirth=True)) == 11
+
+
+def test_a_lane_of_two_scripted_players_ends_at_once_and_is_told_once(pool: MapPool) -> None:
+    game = Loong(lanes=3, seed=SEED, maps=pool, threads=2)
+    both = torch.tensor([[FORAGER, SPLITTER], [HUNTER, LEGAL]], dtype=torch.uint8)
+    game.restart(LANES[:2], LEVELS[:2], SEEDS[:2], both)
+    assert game.decisions().lane.tolist() == [2]
+    saved = game.state()
+    outcome = game.act(learner(game, game.decisions()))
+    assert outcome.ended.tolist() == [0, 1] and len(outcome.last) == 0 and not outcome.score.any()
+    assert outcome.lane.tolist() == [2]
+    again = game.act(learner(game, game.decisions()))
+    assert len(again.ended) == 0
+    game.load_state(saved)
+    assert game.act(learner(game, game.decisions())).ended.tolist() == [0, 1]
+
+    batch = _core.LoongMatches([_core.loong_level(each.file) for each in pool], 2)  # type: ignore[misc]
+    batch.restart(LANES[:2].numpy(), LEVELS[:2].numpy(), SEEDS[:2].numpy().astype(np.uint64))
+    rows = batch.rows.view(np.dtype(_core.LOONG_LANE))[:, 0]
+    actions = np.zeros((2, game.action.shape[0]), np.uint8)
+    while rows["waiting"].any():
+        batch.decide(both.numpy(), SEED, actions)
+        batch.act(actions)
+    assert (game.results(outcome) == rows).all()
+    game.restart(LANES[:2])
+    assert game.learners.all() and game.decisions().lane.tolist() == [0, 1, 2]
+
+
+def test_a_match_can_end_before_a_learners_first_turn(tmp_path: Path) -> None:
+    # The queens' heads touch: the splitter, which has nowhere else to go, kills both.
+    kelp = [f"EDGE {edge} 1 0" for edge in (2 * 2 * 10 + 2, 2 * 3 * 10 + 2, (2 * 2 + 1) * 10 + 1)]
+    dragons = ("0 2 2 2 1 2", "1 2 3 2 4 2")
+    (tmp_path / "two.map").write_bytes(simple_map("9 9", dragons, tuple(kelp)))
+    game = Loong(lanes=1, maps=tmp_path)
+    game.restart(torch.tensor([0]), scripts=torch.tensor([[SPLITTER, NOBODY]], dtype=torch.uint8))
+    rows = game.decisions()
+    assert len(rows) == 0
+    outcome = game.act(torch.zeros(0, game.action.shape[0], dtype=torch.uint8))
+    assert outcome.ended.tolist() == [0] and len(outcome.lane) == len(outcome.last) == 0
+    assert game.results(outcome)["dragons"].tolist() == [[0, 0]]
+
+
+def test_a_saved_game_keeps_its_players(pool: MapPool) -> None:
+    game, other = (Loong(lanes=len(PAIRS), seed=seed, maps=pool) for seed in (SEED, 1))
+    game.restart(LANES, LEVELS, SEEDS, PAIRS)
+    play_on(game, 9)
+    other.load_state(game.state())
+    assert torch.equal(other.learners, game.learners)
+    assert not first_difference(play(game, 20), play(other, 20))
+
+
+def test_scripts_that_are_none_are_refused(pool: MapPool) -> None:
+    game = Loong(lanes=2, maps=pool)
+    before = game.decisions().obs.clone()
+    for scripts, said in (
+        (torch.zeros(1, 2, dtype=torch.uint8), r"scripts must be uint8 \[2, 2\]"),
+        (torch.zeros(2, 2, dtype=torch.int64), r"scripts must be uint8 \[2, 2\]"),
+        (torch.tensor([[0, 1], [200, 255]], dtype=torch.uint8), "there is no scripted player 200: there are 5"),
+    ):
+        with pytest.raises(SparringError, match=said):
+            game.restart(torch.arange(2), scripts=scripts)
+    assert torch.equal(game.decisions().obs, before) and VIEW.itemsize == before.shape[1]
+
+
+def test_what_a_critic_is_told_comes_row_by_row(pool: MapPool) -> None:
+    game = Loong(lanes=12, seed=2, maps=pool)
+    game.restart(torch.arange(4), scripts=torch.full((4, 2), LEGAL, dtype=torch.uint8))  # they end at once
+    play_on(game, 5)
+    rows = game.decisions()
+    crop, scalars = game.appraise()
+    assert 0 < len(rows) <= 8 and crop.shape == (len(rows), 3600) and scalars.shape == (len(rows), 32)
+    everyone = game.everyone(rows.lane)
+    ids = list(zip(everyone[0].tolist(), everyone[2].tolist(), strict=True))
+    place = [ids.index(pair) for pair in zip(rows.lane.tolist(), rows.dragon.tolist(), strict=True)]
+    assert (everyone[4][place] == crop).all() and (everyone[5][place] == scalars).all()
+    roster = game.roster(rows.lane)
+    assert (roster[torch.arange(len(rows)), rows.agent, 0] == rows.dragon.numpy()).all()
+    board, team = game.boards(rows.lane)
+    assert board.shape == (len(rows), 2, 4096) and team.shape == (len(rows), 2, 32)
+    assert game.standings().shape == (12, 2, 4)
+    with pytest.raises(SparringError, match="there is no lane 12: there are 12"):
+        game.boards(torch.tensor([3, 12]))
