@@ -24,6 +24,7 @@
 #include "bind_loong.h"
 #include "common/lanes.h"
 #include "loong/damage.h"
+#include "loong/foil.h"
 #include "loong/knowing.h"
 #include "loong/privileged.h"
 #include "loong/text.h"
@@ -41,6 +42,7 @@ using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 using Identities = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Choices = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using FoilRows = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableRows = nb::ndarray<u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void check_levels(const std::vector<OwnedLevel*>& levels) {
@@ -159,6 +161,18 @@ class SavedMemories {
   Lane lane_;
   Memories memories_;
 };
+
+std::vector<Wishes> wishes_of(const FoilRows& rows) {
+  if (rows.shape(0) < 1 || rows.shape(0) > 255 || rows.shape(1) != kWishes) {
+    throw std::invalid_argument("wishes must be 1 to 255 rows of " + std::to_string(kWishes));
+  }
+  std::vector<Wishes> table(rows.shape(0));
+  std::memcpy(static_cast<void*>(table.data()), rows.data(), table.size() * sizeof(Wishes));
+  for (const Wishes& wishes : table) {
+    if (!wishes.sound()) throw std::invalid_argument("wishes out of range: see Wishes::sound in core/loong/foil.h");
+  }
+  return table;
+}
 
 class Matches {
  public:
@@ -440,6 +454,34 @@ class Matches {
                           own_array(std::move(scalars), {m, privileged::kDragonScalars}));
   }
 
+  // Fills the actions of the lanes that wait, and in which the foil plays the team that must act.
+  void decide_foil(const Rows& who, const FoilRows& wishes, const MutableRows& actions) {
+    check_knowledge();
+    check_actions(actions);
+    if (who.shape(0) != rows_.size() || who.shape(1) != 2) {
+      throw std::invalid_argument("wishes_of must be [lanes, 2]: the rows of wishes of teams A and B");
+    }
+    const std::vector<Wishes> table = wishes_of(wishes);
+    for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
+      if (who.data()[i] != static_cast<u8>(Script::kNobody) && who.data()[i] >= table.size())
+        throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " +
+                                    std::to_string(table.size()) + " rows of wishes");
+    }
+    const OneAtATime alone(inside_);
+    const u8* players = who.data();
+    ActionRow* rows = reinterpret_cast<ActionRow*>(actions.data());
+    const nb::gil_scoped_release release;
+    pool_.run(static_cast<long>(rows_.size()), kFoilNanoseconds, [&](long first, long last) {
+      const auto scratch = std::make_unique<FoilScratch>();
+      for (long i = first; i < last; ++i) {
+        const u64 index = static_cast<u64>(i);
+        const u8 player = players[2 * index + rows_[index].team];
+        if (rows_[index].waiting == 0 || player == static_cast<u8>(Script::kNobody)) continue;
+        foil_in(index, table[player], *scratch, rows[index]);
+      }
+    });
+  }
+
   nb::object init(i64 index) {
     const OneAtATime alone(inside_);
     const Lane at = waiting(index);
@@ -570,7 +612,8 @@ class Matches {
   // About what one lane of 32x32 takes, for LanePool: processor time in a batch of 2,048, the simplest scripted player.
   static constexpr long kActNanoseconds = 130, kLookNanoseconds = 450, kDecideNanoseconds = 160,
                         kRestartNanoseconds = 5000, kObserveNanoseconds = 6000, kPlayNanoseconds = 2000,
-                        kAppraiseNanoseconds = 1500, kBoardNanoseconds = 10000, kStandingNanoseconds = 100;
+                        kAppraiseNanoseconds = 1500, kBoardNanoseconds = 10000, kStandingNanoseconds = 100,
+                        kFoilNanoseconds = 30000;
 
   static constexpr i64 kMostLanes = 1 << 24;
   static constexpr i64 kGiven = -1;  // in the place of a choice
@@ -615,6 +658,14 @@ class Matches {
         throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
                                     " scripted players");
     }
+  }
+
+  void foil_in(u64 index, const Wishes& wishes, FoilScratch& scratch, ActionRow& action) {
+    know_in(batch_, *knowing_, index);
+    const Lane at = batch_.lane(index);
+    Memory memory = knowing_->of(batch_, index).of(at.match.acting);
+    const Identity who = identity_of(at, at.dragons[at.match.acting]);
+    play_foil(wishes, who, views_[index], memory, packet_key(who, knowing_->build), scratch, action);
   }
 
   void check_knowledge() const {
@@ -792,6 +843,11 @@ void bind_loong_batch(nb::module_& m) {
   nb::list scripts;
   for (const char* name : kScriptNames) scripts.append(name);
   m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
+  nb::dict wishes;
+  const Wishes usual;
+  for (u32 i = 0; i < kWishes; ++i) wishes[kWishNames[i]] = reinterpret_cast<const i32*>(&usual)[i];
+  m.attr("LOONG_FOIL") = wishes;
+  m.attr("LOONG_FOIL_BUILD") = kFoilBuild;
   m.def("loong_reply", &reply_text, "action"_a);
   m.def("loong_decide_rows", &decide_rows, "scripts"_a.noconvert(), "identities"_a.noconvert(), "views"_a.noconvert(),
         "seed"_a, "match_seeds"_a.noconvert(), "actions"_a.noconvert());
@@ -869,6 +925,8 @@ void bind_loong_batch(nb::module_& m) {
       .def("act_packed", &Matches::act_packed, "choices"_a.noconvert(), "actions"_a.noconvert().none() = nb::none())
       .def("known_at_end", &Matches::known_at_end, "lane"_a, "slot"_a)
       .def("remembered", &Matches::remembered, "lane"_a)
+      .def("decide_foil", &Matches::decide_foil, "wishes_of"_a.noconvert(), "wishes"_a.noconvert(),
+           "actions"_a.noconvert())
       .def("decide", &Matches::decide, "scripts"_a.noconvert(), "seed"_a, "actions"_a.noconvert())
       .def("play", &Matches::play, "scripts"_a.noconvert(), "seed"_a)
       .def("appraise", &Matches::appraise, "crop"_a.noconvert(), "scalars"_a.noconvert())

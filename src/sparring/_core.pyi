@@ -98,6 +98,12 @@ LOONG_PRIVILEGED: dict[str, list[str]]
 LOONG_SCRIPTS: tuple[str, ...]
 """Names of the scripted players, by number: forager, hunter, splitter, legal, reckless."""
 
+LOONG_FOIL: dict[str, int]
+"""What the foil wants, by name: the usual wishes (the table in core/loong/foil.h says what each means)."""
+
+LOONG_FOIL_BUILD: int
+"""`build` of matches in which the foil's packets are those that its bot sends."""
+
 class LoongLevel:
     """A map that matches share. Made by loong_level."""
 
@@ -233,6 +239,14 @@ class LoongMatches:
 
     def remembered(self, lane: int) -> tuple[NDArray[uint32], NDArray[uint16], bytes]:
         """What the dragon that must act remembers: sights and notes [height, width] (core/loong/memory.h), its Life."""
+
+    def decide_foil(self, wishes_of: NDArray[uint8], wishes: NDArray[int32], actions: NDArray[uint8]) -> None:
+        """Fill the rows of the waiting lanes in which the foil plays the team that must act; once a turn.
+
+        wishes_of: [lanes, 2], for teams A and B the row of `wishes` of their foil, or 255 where another plays; wishes:
+        [k, len(LOONG_FOIL)], each row like the values of LOONG_FOIL. It draws nothing from the seed of the match, so
+        a lane with mirror="never" and build=LOONG_FOIL_BUILD does what its bot does. Needs knowledge=True.
+        """
 
     def decide(self, scripts: NDArray[uint8], seed: int, actions: NDArray[uint8]) -> None:
         """Fill the rows of `actions`, as `act` takes them, with what scripted players do in the lanes that wait.

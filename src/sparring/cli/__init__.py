@@ -21,6 +21,7 @@ usage: sparring VERB ...
   play       watch a rally of a run, and write it as a picture
   runs       list runs, compare their curves, free their disk space
   maps       check, show and generate maps of Loong
+  bot        write a bot for the judge
   match      play two bots against each other in the judge's own engine and sandbox
   inspect    ask a bot again what was asked in a recorded match, and compare
   verdict    is one player better than another? plays until a sequential test can say
@@ -66,6 +67,7 @@ _VERBS: dict[str, Verb] = {
     "play": _room("runs", "play_verb"),
     "runs": _room("runs", "runs_verb"),
     "maps": _room("loong", "maps_verb"),
+    "bot": _room("bot", "bot_verb"),
     "match": _room("judge", "match_verb"),
     "inspect": _room("judge", "inspect_verb"),
     "verdict": _room("judge", "verdict_verb"),

@@ -1,0 +1,15 @@
+// The foil as a bot.
+#include "loong/foil.h"
+
+#include "bot/bot.h"
+
+int main() {
+  using namespace sparring::loong;
+  static FoilScratch scratch;
+  static const Wishes wishes;
+  constexpr sparring::u64 build = kFoilBuild;
+  return sparring::bot::run(
+      build, [](const Identity& who, const View& view, Memory& memory, sparring::u64 key, ActionRow& action) {
+        play_foil(wishes, who, view, memory, key, scratch, action);
+      });
+}

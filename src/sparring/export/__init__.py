@@ -1,0 +1,1 @@
+"""Bots as folders of C++ that the judge builds."""
