@@ -46,3 +46,35 @@ class EpisodeRow:
     """Undiscounted sum of rewards of each agent over all its matches, by agent id."""
     at: int
     """The run's decision counter when it ended."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoongMatchRow:
+    """One ended match of Loong; of pairs, the first number is the learner's, the second its opponent's."""
+
+    match: int
+    """Number of the match in the order the run's matches ended, from 0."""
+    lane: int
+    """The lane it was played in."""
+    level: int
+    """The map's place in the run's pool."""
+    opponent: str
+    """A scripted player, or `itself`."""
+    team: int
+    """The learner's team, 0 (A) or 1 (B); 0 where it played both."""
+    result: float
+    """1 won, 0 drawn, -1 lost; of team A where the learner played both."""
+    rounds: int
+    """Rounds played."""
+    dragons: tuple[int, int]
+    """Alive at the end."""
+    total: tuple[int, int]
+    """Their segments together."""
+    queen: tuple[int, int]
+    """Segments of the queen, 0 if she died."""
+    longest: tuple[int, int]
+    """Segments of the longest."""
+    at: int
+    """The run's decision counter when it ended."""
+    updates: int
+    """Updates the learner had made by then."""

@@ -1,0 +1,352 @@
+"""Proximal Policy Optimisation for Loong (Schulman et al. 2017), recurrent, with a critic that sees the true state.
+
+An update is one rollout and its epochs. Every decision trains in the update that collected it. Lives are cut into
+stretches whose memory starts where it stood when they were played; minibatches are whole blocks of a team in a lane.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+
+from sparring import _core
+from sparring.errors import SparringError
+from sparring.learn.returns import advantages
+from sparring.learn.rollout import Rollout
+from sparring.policies.actions import PARTS
+from sparring.policies.critic import Critic, explained_variance
+from sparring.policies.loong import Teacher
+from sparring.settings import Range
+
+_CHUNK = 8192
+"""Decisions that the critic values at once, to bound the memory that takes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig:
+    """Hyper-parameters of PPO. Whatever has two values goes from the first to the second over the run."""
+
+    steps: Annotated[int, Range(low=1)] = 384
+    """Decisions of each lane in a rollout."""
+    epochs: Annotated[int, Range(low=1)] = 2
+    """Times that an update goes through its rollout."""
+    minibatch: Annotated[int, Range(low=1)] = 3072
+    """Decisions in a minibatch, at least; blocks are not cut."""
+    stretch: Annotated[int, Range(low=1)] = 16
+    """Decisions of a life through which gradients flow back in time."""
+    gamma: Annotated[float, Range(low=0, high=1)] = 0.997
+    """Discount per round."""
+    lam: Annotated[float, Range(low=0, high=1)] = 0.95
+    """How far advantages look before they trust the critic, per round. 1: to the end of the life."""
+    clip: Annotated[float, Range(low=0, low_open=True)] = 0.2
+    """How far an action's probability may move in an update before its gradient is cut, as a share."""
+    entropy: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.01, 0.001)
+    """Weight of the entropy of the choices. More: keeps trying longer."""
+    shaping: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (1.0, 0.2)
+    """Scale of the potential: leads in length, queen's above all, paid as they change."""
+    value_weight: Annotated[float, Range(low=0)] = 0.5
+    """Weight of the critic's error."""
+    balance: Annotated[float, Range(low=0)] = 0.01
+    """Weight of the loss that keeps all experts in use."""
+    lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 3e-4
+    """AdamW's largest step size, reached after the warm-up."""
+    lr_end: Annotated[float, Range(low=0, high=1)] = 0.1
+    """What is left of it at the end of the cosine, as a share."""
+    warmup: Annotated[int, Range(low=0)] = 5
+    """Updates until the step size is at its largest."""
+    weight_decay: Annotated[float, Range(low=0, high=1)] = 1e-4
+    """AdamW's decay of weights."""
+    clip_norm: Annotated[float, Range(low=0, low_open=True)] = 0.5
+    """Largest norm of actor's and critic's gradients."""
+    target_kl: Annotated[float, Range(low=0, low_open=True)] = 0.03
+    """Divergence from the policy that played at which an update stops early."""
+
+
+class ValueScale:
+    """Running mean and spread of returns: the critic learns numbers of size 1 and predicts in the units of rewards.
+
+    When they move, the critic's last layers are rescaled so that no prediction changes (van Hasselt et al. 2016,
+    "Pop-Art").
+    """
+
+    def __init__(self, *, rate: float = 0.1) -> None:
+        self.rate = rate
+        self.mean = torch.zeros(())
+        self.square = torch.zeros(())
+        self.weight = torch.zeros(())
+        """What the running means add up to so far; divided out, so that the first returns count in full."""
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and standard deviation; 0 and 1 before the first returns."""
+        if self.weight == 0:
+            return 0.0, 1.0
+        mean, square = float(self.mean / self.weight), float(self.square / self.weight)
+        return mean, max(math.sqrt(max(square - mean * mean, 0.0)), 1e-3)
+
+    def update(self, returns: Tensor, layers: tuple[nn.Linear, ...]) -> None:
+        """Take in an update's returns, and keep what `layers` predict."""
+        old_mean, old_spread = self.moments()
+        self.mean = torch.lerp(self.mean, returns.mean(), self.rate)
+        self.square = torch.lerp(self.square, returns.square().mean(), self.rate)
+        self.weight = torch.lerp(self.weight, torch.ones(()), self.rate)
+        mean, spread = self.moments()
+        with torch.no_grad():
+            for layer in layers:
+                layer.weight.mul_(old_spread / spread)
+                layer.bias.mul_(old_spread).add_(old_mean - mean).div_(spread)
+
+    def state(self) -> dict[str, Tensor]:
+        return {"mean": self.mean, "square": self.square, "weight": self.weight}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        self.mean, self.square, self.weight = state["mean"], state["square"], state["weight"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates:
+    """What an update learns from: float32 [nodes] each, in the units of rewards."""
+
+    value: Tensor
+    advantage: Tensor
+
+    @property
+    def target(self) -> Tensor:
+        """Returns that the critic should have predicted."""
+        return self.value + self.advantage
+
+
+class PPO:
+    """The optimiser of a teacher and its critic; rollouts come from elsewhere."""
+
+    def __init__(self, teacher: Teacher, critic: Critic, config: PPOConfig, *, seed: int) -> None:
+        self.teacher, self.critic, self.config, self.seed = teacher, critic, config, seed
+        self.scale = ValueScale()
+        self.updates = 0
+        self._parameters = (list(teacher.parameters()), list(critic.parameters()))
+        self._optimisers = tuple(
+            torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+            for parameters in self._parameters
+        )
+
+    def estimate(self, rollout: Rollout, progress: float) -> Estimates:
+        """Values and advantages of all nodes. progress: how much of the run is over, 0 to 1."""
+        nodes, config = rollout.nodes, self.config
+        mean, spread = self.scale.moments()
+        n = len(rollout)
+        value = torch.zeros_like(nodes.potential)
+        self.critic.eval()
+        with torch.no_grad():
+            code, value[nodes.valued] = self.critic.boards(nodes.board, nodes.team)
+            chunks = [slice(start, start + _CHUNK) for start in range(0, len(nodes.board_of), _CHUNK)]
+            dragons = torch.cat(
+                [
+                    self.critic.dragons(code, nodes.board_of[chunk], nodes.crop[chunk], nodes.scalars[chunk])
+                    for chunk in chunks
+                ]
+            )
+        value[:n] = dragons[:n]
+        value[nodes.opened] = dragons[n:]
+        value = value * spread + mean
+        value[-1] = 0.0  # the end of a match, where potential and reward are settled
+        advantage = advantages(
+            value,
+            nodes.potential * between(config.shaping, progress),
+            nodes.reward,
+            nodes.successor,
+            nodes.tick,
+            gamma=config.gamma,
+            lam=config.lam,
+        )
+        return Estimates(value=value, advantage=advantage)
+
+    def update(self, rollout: Rollout, estimates: Estimates, progress: float) -> dict[str, float]:
+        """Train on a rollout. Returns what there is to tell of it; raises SparringError where a number is no number."""
+        config, n = self.config, len(rollout)
+        target = estimates.target
+        told = {
+            "explained_variance": explained_variance(estimates.value[:n], target[:n]),
+            "value": float(estimates.value[:n].mean()),
+            "advantage_spread": float(estimates.advantage[:n].std(correction=0)),
+        }
+        self.scale.update(target[rollout.nodes.successor >= 0], (self.critic.value, self.critic.team_value))
+        mean, spread = self.scale.moments()
+        self._set_lr(progress)
+        batches = _Batches(rollout, estimates.advantage[:n], (target - mean) / spread, config)
+        sums: dict[str, float] = {}
+        steps = 0
+        stopped = False
+        for epoch in range(config.epochs):
+            for batch in batches.shuffled(self.seed, self.updates, epoch):
+                losses = self._descend(batch, between(config.entropy, progress))
+                if losses["kl"] > config.target_kl:
+                    stopped = True
+                    break
+                for name, loss in losses.items():
+                    sums[name] = sums.get(name, 0.0) + loss
+                steps += 1
+            if stopped:
+                break
+        self.updates += 1
+        return {**told, **{name: total / steps for name, total in sums.items()}, "steps": float(steps)}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "teacher": self.teacher.state_dict(),
+            "critic": self.critic.state_dict(),
+            "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
+            "scale": self.scale.state(),
+            "updates": self.updates,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.teacher.load_state_dict(state["teacher"])
+        self.critic.load_state_dict(state["critic"])
+        for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
+        self.scale.load_state(state["scale"])
+        self.updates = state["updates"]
+
+    def _descend(self, batch: _Batch, entropy_weight: float) -> dict[str, float]:
+        """One step of both optimisers, none if the policy has already moved too far."""
+        config = self.config
+        self.teacher.train()
+        self.critic.train()
+        tree, _, balance = self.teacher.sequence(batch.inputs, batch.mask, batch.lengths, batch.memory)
+        now = tree.evaluate(batch.action)
+        log_ratio = now.log_prob.sum(dim=1) - batch.log_prob
+        ratio = log_ratio.exp()
+        with torch.no_grad():
+            kl = float((ratio - 1.0 - log_ratio).mean())
+            clipped = float(((ratio - 1.0).abs() > config.clip).float().mean())
+        if kl > config.target_kl:
+            return {"kl": kl}
+        surrogate = torch.minimum(
+            ratio * batch.advantage, ratio.clamp(1.0 - config.clip, 1.0 + config.clip) * batch.advantage
+        )
+        entropy = now.entropy.mean(dim=0)
+        actor_loss = config.balance * balance - surrogate.mean() - entropy_weight * entropy.sum()
+        code, team_value = self.critic.boards(batch.board, batch.team)
+        value = self.critic.dragons(code, batch.board_of, batch.crop, batch.scalars)
+        value_loss = nn.functional.mse_loss(value, batch.target)
+        team_loss = nn.functional.mse_loss(team_value, batch.team_target)
+        losses = (actor_loss, config.value_weight * (value_loss + team_loss))
+        for loss, parameters, optimiser in zip(losses, self._parameters, self._optimisers, strict=True):
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            norm = nn.utils.clip_grad_norm_(parameters, config.clip_norm)
+            if not norm.isfinite():
+                raise SparringError(self._diagnosis())
+            optimiser.step()
+        entropies = {
+            f"entropy_{part}": float(part_entropy) for part, part_entropy in zip(PARTS, entropy.detach(), strict=True)
+        }
+        return {
+            "kl": kl,
+            "clipped": clipped,
+            "policy_loss": -float(surrogate.detach().mean()),
+            "value_loss": float(value_loss.detach()),
+            "team_value_loss": float(team_loss.detach()),
+            "balance": float(balance.detach()),
+            **entropies,
+        }
+
+    def _diagnosis(self) -> str:
+        for network, name in ((self.teacher, "teacher"), (self.critic, "critic")):
+            for layer, parameter in network.named_parameters():
+                if parameter.grad is not None and not parameter.grad.isfinite().all():
+                    return (
+                        f"update {self.updates}: the gradient of {name}.{layer} is not finite: "
+                        "the last checkpoint is whole; continue from it with a smaller ppo.lr"
+                    )
+        return f"update {self.updates}: a gradient is not finite"
+
+    def _set_lr(self, progress: float) -> None:
+        config = self.config
+        cosine = config.lr_end + (1.0 - config.lr_end) * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
+        warm = min(1.0, (self.updates + 1) / (config.warmup + 1))
+        for optimiser in self._optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = config.lr * cosine * warm
+
+
+def between(ends: tuple[float, float], progress: float) -> float:
+    """From the first to the second as progress goes from 0 to 1."""
+    return ends[0] + (ends[1] - ends[0]) * min(max(progress, 0.0), 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Batch:
+    """Some blocks of a rollout: r decisions in s stretches, with b boards."""
+
+    inputs: Tensor
+    mask: Tensor
+    lengths: Tensor
+    memory: Tensor
+    action: Tensor
+    log_prob: Tensor
+    advantage: Tensor
+    crop: Tensor
+    scalars: Tensor
+    board_of: Tensor
+    target: Tensor
+    board: Tensor
+    team: Tensor
+    team_target: Tensor
+
+
+class _Batches:
+    """Cuts a rollout into minibatches of whole blocks."""
+
+    def __init__(self, rollout: Rollout, advantage: Tensor, target: Tensor, config: PPOConfig) -> None:
+        self._rollout, self._config, self._target = rollout, config, target
+        spread = advantage.std(correction=0).clamp_min(1e-8)
+        self._advantage = (advantage - advantage.mean()) / spread
+        self._log_prob = rollout.log_prob.sum(dim=1)
+        self._starts, self._lengths = rollout.stretches(config.stretch)
+        self._sizes = torch.bincount(rollout.block)
+        self._blocks = self._sizes.nonzero().view(-1)
+
+    def shuffled(self, seed: int, update: int, epoch: int) -> Iterator[_Batch]:
+        """All decisions once; the order depends on the three numbers alone."""
+        generator = torch.Generator().manual_seed(_core.mix64(_core.mix64(seed) ^ (update * 64 + epoch)) >> 1)
+        chosen: list[int] = []
+        rows = 0
+        for block in self._blocks[torch.randperm(len(self._blocks), generator=generator)].tolist():
+            chosen.append(block)
+            rows += int(self._sizes[block])
+            if rows >= self._config.minibatch:
+                yield self._batch(chosen)
+                chosen, rows = [], 0
+        if chosen:
+            yield self._batch(chosen)
+
+    def _batch(self, blocks: list[int]) -> _Batch:
+        rollout, nodes = self._rollout, self._rollout.nodes
+        wanted = torch.tensor(blocks)
+        rows = torch.isin(rollout.block, wanted).nonzero().view(-1)
+        stretches = torch.isin(rollout.block[self._starts], wanted)
+        rounds = len(nodes.valued) - int((nodes.successor[nodes.valued] < 0).sum())
+        boards = torch.isin(nodes.block[:rounds], wanted).nonzero().view(-1)
+        place = torch.full((len(nodes.board),), -1)
+        place[boards] = torch.arange(len(boards))
+        return _Batch(
+            inputs=rollout.inputs[rows],
+            mask=rollout.mask[rows],
+            lengths=self._lengths[stretches],
+            memory=rollout.memory[self._starts[stretches]],
+            action=rollout.action[rows],
+            log_prob=self._log_prob[rows],
+            advantage=self._advantage[rows],
+            crop=nodes.crop[rows],
+            scalars=nodes.scalars[rows],
+            board_of=place[nodes.board_of[rows]],
+            target=self._target[rows],
+            board=nodes.board[boards],
+            team=nodes.team[boards],
+            team_target=self._target[nodes.valued[boards]],
+        )

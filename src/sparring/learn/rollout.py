@@ -1,0 +1,385 @@
+"""A rollout of Loong: what the learner's dragons saw and did in every lane, and how their streams of value meet.
+
+Every lane makes the same number of decisions, so that each batch is full; whoever plays one side of a lane, only the
+learner's rows are kept. A block is the rows of one team in one lane: it shares boards, so minibatches keep it whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparring.games.loong import Loong, LoongDecisions
+from sparring.learn.noise import choice_uniforms
+from sparring.policies.actions import PARTS
+from sparring.policies.critic import CROP_PLANES, CROP_SIDE, DRAGON_SCALARS
+from sparring.policies.loong import Teacher
+
+LEADS = (0.02, 0.01, 0.05)
+"""What a lead of one segment is worth in the potential: of the longest dragon, of all together, of the queen."""
+_DRAGONS, _TOTAL, _QUEEN, _LONGEST = range(4)
+_FAR = 1 << 40
+"""A tick later than any round."""
+
+
+def potentials(standings: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Leads of both teams as potentials: [..., 2, 4] as the game tells standings -> float32 [..., 2]."""
+    weights = np.zeros(4, np.float32)
+    weights[[_LONGEST, _TOTAL, _QUEEN]] = LEADS
+    worth = standings @ weights
+    lead: NDArray[np.float32] = worth - worth[..., ::-1]
+    return lead.astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """The moments of a rollout that have a value, in the order: n decisions, m rounds of teams, ends.
+
+    successor, tick: int64 [nodes], reward: float32 [nodes], as `returns.advantages` takes them
+    potential:  float32 [nodes], for a shaping of scale 1
+    board, team: uint8 [b, 4096] and [b, 32], what the critic sees of a team in a round; block: int64 [b], whose it is
+    board_of:   int64 [n + k], the board of each decision and of each of the k lives that the rollout leaves open
+    crop, scalars: uint8 [n + k, ...], what it sees of them
+    valued:     int64 [b], the node whose value is V_T of that board
+    opened:     int64 [k], the nodes whose values are those of the open lives
+    """
+
+    successor: Tensor
+    tick: Tensor
+    reward: Tensor
+    potential: Tensor
+    board: Tensor
+    team: Tensor
+    block: Tensor
+    board_of: Tensor
+    crop: Tensor
+    scalars: Tensor
+    valued: Tensor
+    opened: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollout:
+    """n decisions of the learner, block after block, within it life after life, in order of time.
+
+    inputs: uint8 [n, 9424]; mask: uint8 [n, 40]; action: int64 [n]; log_prob: float32 [n, 6], by part
+    memory: float32 [n, width], before the decision
+    block:  int64 [n], lane * 2 + team; match, dragon, round: int64 [n]
+    first:  bool [n], the first decision of its life in this rollout
+    """
+
+    inputs: Tensor
+    mask: Tensor
+    action: Tensor
+    log_prob: Tensor
+    memory: Tensor
+    block: Tensor
+    match: Tensor
+    dragon: Tensor
+    round: Tensor
+    first: Tensor
+    nodes: Nodes
+
+    def __len__(self) -> int:
+        return len(self.action)
+
+    def stretches(self, most: int) -> tuple[Tensor, Tensor]:
+        """First rows and lengths (int64 [s] each) of the lives' decisions, cut every `most`."""
+        place = torch.arange(len(self))
+        life = self.first.long().cumsum(0) - 1
+        since = place - place[self.first][life]
+        starts = (since % most == 0).nonzero().view(-1)
+        return starts, torch.diff(starts, append=torch.tensor([len(self)]))
+
+
+class Listener(Protocol):
+    """Hears of ended matches while a rollout is collected."""
+
+    def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
+        """These lanes (int64 [e]) ended with these results, [e] of `Loong.results`; start their next matches here."""
+        ...
+
+
+class Collector:
+    """Plays the teacher in every lane of a game, and keeps what the learner needs.
+
+    Memories follow lane and slot, and start at zero with a life.
+    """
+
+    def __init__(self, game: Loong, teacher: Teacher, *, seed: int, stream: int) -> None:
+        self.game, self.teacher = game, teacher
+        self.seed, self.stream = seed, stream
+        self.memory = torch.zeros(game.lanes, game.agents, teacher.config.memory)
+        self._columns: dict[str, Tensor] = {}
+
+    def collect(self, steps: int, listener: Listener) -> Rollout:
+        """Make `steps` decisions in every lane."""
+        game = self.game
+        teams, rounds = _Teams(game), _Rounds()
+        columns = self._room(steps)
+        self.teacher.eval()
+        results: dict[tuple[int, int], int] = {}
+        for step in range(steps):
+            rows = game.decisions()
+            standings = game.standings()
+            fresh = rounds.begin(rows)
+            if len(fresh):
+                teams.note(rows, fresh, standings)
+            crop, scalars = game.appraise()
+            memory = self.memory[rows.lane, rows.agent]
+            memory[rows.decision == 0] = 0.0
+            assert rows.mask is not None
+            with torch.no_grad():
+                tree, after = self.teacher.step(rows.obs, rows.mask, memory)
+                uniforms = choice_uniforms(
+                    rows.lane, rows.match, rows.dragon, rows.round, seed=self.seed, stream=self.stream
+                )
+                action, log_prob = tree.sample(uniforms)
+            self.memory[rows.lane, rows.agent] = after
+            values = {
+                "inputs": rows.obs,
+                "mask": rows.mask,
+                "action": action,
+                "log_prob": log_prob,
+                "memory": memory,
+                "crop": torch.from_numpy(crop),
+                "scalars": torch.from_numpy(scalars),
+                "team": rows.team,
+                "agent": rows.agent,
+                "match": rows.match,
+                "dragon": rows.dragon,
+                "round": rows.round,
+                "potential": torch.from_numpy(potentials(standings))[rows.lane, rows.team],
+                "board_of": teams.board_of(rows),
+            }
+            for name, value in values.items():
+                columns[name][step] = value
+            outcome = game.act(action)
+            if len(outcome.ended):
+                ended = game.results(outcome)
+                for lane, winner in zip(outcome.ended.tolist(), ended["winner"].tolist(), strict=True):
+                    results[lane, int(rows.match[lane])] = winner
+                listener.ended(outcome.ended, ended)
+        return _rollout(columns, teams, results, game)
+
+    def state(self) -> dict[str, Tensor]:
+        return {"memory": self.memory}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        self.memory.copy_(state["memory"])
+
+    def _room(self, steps: int) -> dict[str, Tensor]:
+        """Columns [steps, lanes, ...], kept from one rollout to the next."""
+        if not self._columns or len(self._columns["action"]) != steps:
+            rows = self.game.decisions()
+            assert rows.mask is not None
+            shapes: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+                "inputs": (tuple(rows.obs.shape[1:]), torch.uint8),
+                "mask": (tuple(rows.mask.shape[1:]), torch.uint8),
+                "log_prob": ((len(PARTS),), torch.float32),
+                "memory": ((self.teacher.config.memory,), torch.float32),
+                "crop": ((CROP_SIDE**2 * CROP_PLANES,), torch.uint8),
+                "scalars": ((DRAGON_SCALARS,), torch.uint8),
+                "potential": ((), torch.float32),
+            }
+            for name in ("action", "team", "agent", "match", "dragon", "round", "board_of"):
+                shapes[name] = ((), torch.int64)
+            lanes = self.game.lanes
+            self._columns = {
+                name: torch.zeros((steps, lanes, *shape), dtype=dtype) for name, (shape, dtype) in shapes.items()
+            }
+        return self._columns
+
+
+class _Rounds:
+    """Notices where a round begins; the rollout's first decision of a lane counts as the start of one."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, Tensor] = {}
+
+    def begin(self, rows: LoongDecisions) -> Tensor:
+        """Places int64 [k] in rows, which are all lanes in order."""
+        now = {"match": rows.match, "round": rows.round}
+        changed = torch.ones(len(rows), dtype=torch.bool)
+        if self._now:
+            changed = (self._now["match"] != now["match"]) | (self._now["round"] != now["round"])
+        self._now = now
+        return changed.nonzero().view(-1)
+
+
+class _Teams:
+    """The rounds of the learner's teams: boards, potentials, and who lived when the round began."""
+
+    def __init__(self, game: Loong) -> None:
+        self._game = game
+        self._latest = torch.full((game.lanes, 2), -1)
+        self.boards: list[NDArray[np.uint8]] = []
+        self.teams: list[NDArray[np.uint8]] = []
+        self.rosters: list[NDArray[np.int32]] = []
+        self.columns: dict[str, list[Tensor]] = {name: [] for name in ("lane", "team", "match", "round", "roster")}
+        self.potential: list[Tensor] = []
+        self._nodes = self._rosters = 0
+
+    def note(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
+        """A round began in the lanes of rows `fresh`."""
+        lanes = rows.lane[fresh]
+        self.rosters.append(self._game.roster(lanes)[:, :, 0])
+        self.add(lanes, rows.match[fresh], rows.round[fresh], standings)
+
+    def add(self, lanes: Tensor, match: Tensor, round_: Tensor, standings: NDArray[np.int32]) -> None:
+        board, team = self._game.boards(lanes)
+        learns = self._game.learners[lanes]  # bool [k, 2]
+        place, side = learns.nonzero(as_tuple=True)
+        chosen = learns.numpy()
+        self.boards.append(board[chosen])
+        self.teams.append(team[chosen])
+        self.potential.append(torch.from_numpy(potentials(standings))[lanes[place], side])
+        values = (lanes[place], side, match[place], round_[place], self._rosters + place)
+        for name, value in zip(self.columns, values, strict=True):
+            self.columns[name].append(value)
+        self._latest[lanes[place], side] = self._nodes + torch.arange(len(place))
+        self._nodes += len(place)
+        self._rosters += len(lanes)
+
+    def board_of(self, rows: LoongDecisions) -> Tensor:
+        return self._latest[rows.lane, rows.team]
+
+
+def _rollout(
+    columns: Mapping[str, Tensor], teams: _Teams, results: Mapping[tuple[int, int], int], game: Loong
+) -> Rollout:
+    steps, lanes = columns["action"].shape
+    flat = {name: column.flatten(0, 1) for name, column in columns.items()}
+    lane = torch.arange(lanes).repeat(steps)
+    time = torch.arange(steps).repeat_interleave(lanes)
+    block = lane * 2 + flat["team"]
+    keys = [key.numpy() for key in (time, flat["dragon"], flat["match"], block)]
+    order = torch.from_numpy(np.lexsort(keys))
+    rows = {name: column[order] for name, column in flat.items()}
+    block = block[order]
+    first = torch.ones(len(order), dtype=torch.bool)
+    first[1:] = (
+        (block[1:] != block[:-1])
+        | (rows["match"][1:] != rows["match"][:-1])
+        | (rows["dragon"][1:] != rows["dragon"][:-1])
+    )
+    return Rollout(
+        inputs=rows["inputs"],
+        mask=rows["mask"],
+        action=rows["action"],
+        log_prob=rows["log_prob"],
+        memory=rows["memory"],
+        block=block,
+        match=rows["match"],
+        dragon=rows["dragon"],
+        round=rows["round"],
+        first=first,
+        nodes=_nodes(rows, block, first, teams, results, game),
+    )
+
+
+def _nodes(
+    rows: Mapping[str, Tensor],
+    block: Tensor,
+    first: Tensor,
+    teams: _Teams,
+    results: Mapping[tuple[int, int], int],
+    game: Loong,
+) -> Nodes:
+    n = len(block)
+    everywhere = torch.arange(game.lanes)
+    standings = game.standings()
+    played = {name: torch.cat(column) for name, column in teams.columns.items()}
+    m = len(played["lane"])
+    # Where the rollout stops: each of the learner's teams, and each of its dragons that lives.
+    now = game.decisions()
+    teams.add(everywhere, now.match, now.round, standings)
+    ends = {name: torch.cat(column)[m:] for name, column in teams.columns.items()}
+    open_lane, open_slot, open_dragon, open_team, open_crop, open_scalars = (
+        torch.from_numpy(column) for column in game.everyone(everywhere)
+    )
+    learns = game.learners[open_lane, open_team]
+    open_lane, open_slot, open_dragon = open_lane[learns], open_slot[learns], open_dragon[learns]
+    open_team, open_crop, open_scalars = open_team[learns], open_crop[learns], open_scalars[learns]
+    k, e = len(open_lane), len(ends["lane"])
+    team_end = {
+        (lane, team): n + m + i
+        for i, (lane, team) in enumerate(zip(ends["lane"].tolist(), ends["team"].tolist(), strict=True))
+    }
+    life_end = {
+        (lane, dragon): n + m + e + i
+        for i, (lane, dragon) in enumerate(zip(open_lane.tolist(), open_dragon.tolist(), strict=True))
+    }
+    over = n + m + e + k
+    """The end of every match."""
+    keys = zip(*(played[name].tolist() for name in ("lane", "match", "team", "round")), strict=True)
+    round_start = {key: n + i for i, key in enumerate(keys)}
+    alive = np.concatenate(teams.rosters)
+
+    successor = torch.full((over + 1,), -1)
+    reward = torch.zeros(over + 1)
+    match_now = now.match.tolist()
+
+    def follow(node: int, lane: int, match: int, team: int, round_: int) -> None:
+        """The stream of `node` goes on in its team's, at the start of `round_`."""
+        following = round_start.get((lane, match, team, round_))
+        if following is not None:
+            successor[node] = following
+        elif match == match_now[lane]:
+            successor[node] = team_end[lane, team]
+        else:
+            successor[node] = over
+            winner = results[lane, match]
+            reward[node] = 0.0 if winner == 0 else 1.0 if winner == team + 1 else -1.0
+
+    for (lane, match, team, round_), node in round_start.items():
+        follow(node, lane, match, team, round_ + 1)
+    goes_on = torch.zeros(n, dtype=torch.bool)
+    goes_on[:-1] = ~first[1:]
+    successor[:n][goes_on] = goes_on.nonzero().view(-1) + 1
+    last = (~goes_on).nonzero().view(-1)
+    names = ("match", "dragon", "round", "agent")
+    facts = zip(
+        last.tolist(),
+        (block[last] // 2).tolist(),
+        (block[last] % 2).tolist(),
+        *(rows[name][last].tolist() for name in names),
+        strict=True,
+    )
+    for node, lane, team, match, dragon, round_, slot in facts:
+        if match == match_now[lane] and (lane, dragon) in life_end:
+            successor[node] = life_end[lane, dragon]
+            continue
+        # It died in the round of its last decision, or in the next one before its turn.
+        start = round_start.get((lane, match, team, round_ + 1))
+        survived = start is not None and alive[played["roster"][start - n], slot] == dragon
+        follow(node, lane, match, team, round_ + 1 + survived)
+
+    tick = torch.full((over + 1,), _FAR)
+    tick[:n] = 2 * rows["round"] + 1
+    tick[n : n + m] = 2 * played["round"]
+    potential = torch.zeros(over + 1)
+    potential[:n] = rows["potential"]
+    potential[n : n + m + e] = torch.cat(teams.potential)
+    potential[n + m + e : over] = torch.from_numpy(potentials(standings))[open_lane, open_team]
+    open_board = torch.tensor([team_end[key] - n for key in zip(open_lane.tolist(), open_team.tolist(), strict=True)])
+    return Nodes(
+        successor=successor,
+        tick=tick,
+        reward=reward,
+        potential=potential,
+        board=torch.from_numpy(np.concatenate(teams.boards)),
+        team=torch.from_numpy(np.concatenate(teams.teams)),
+        block=torch.cat((played["lane"] * 2 + played["team"], ends["lane"] * 2 + ends["team"])),
+        board_of=torch.cat((rows["board_of"], open_board)),
+        crop=torch.cat((rows["crop"], open_crop)),
+        scalars=torch.cat((rows["scalars"], open_scalars)),
+        valued=torch.arange(n, n + m + e),
+        opened=torch.arange(n + m + e, over),
+    )

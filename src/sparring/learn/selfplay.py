@@ -1,0 +1,186 @@
+"""Self-play on Loong: the learner's dragons on one side of a match or on both, on levels worth replaying."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparring import _core
+from sparring.errors import SparringError
+from sparring.games.loong import Loong
+from sparring.games.loong_rows import SCRIPTS
+from sparring.learn.matches import EpisodeRow, LoongMatchRow
+from sparring.learn.ppo import PPO, Estimates, PPOConfig
+from sparring.learn.rollout import Collector, Rollout
+from sparring.levels.prioritized import LevelReplayConfig, PrioritizedLevelReplay
+from sparring.policies import critic as critics
+from sparring.policies import loong as teachers
+from sparring.settings import Range
+
+# Streams of the counter-based generator, one for each thing that is sampled.
+STREAM_ACTIONS, STREAM_LEVELS, STREAM_OPPONENTS = 11, 12, 13
+NOBODY = 255
+"""The script of a team that the learner plays."""
+ITSELF = "itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlayConfig:
+    """Who learns, and whom it meets."""
+
+    preset: Literal["tiny", "small", "full"] = "tiny"
+    """Size of teacher and critic."""
+    opponents: tuple[str, ...] = ("forager", "hunter", "splitter", "legal")
+    """Scripted players that the learner meets, equally often."""
+    scripted: Annotated[float, Range(low=0, high=1)] = 0.5
+    """Share of matches against them; in the others the learner plays both teams."""
+    levels: LevelReplayConfig = field(default_factory=LevelReplayConfig)
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+
+
+class SelfPlay:
+    """The learner of Loong. Call `step` again and again: each is an update, a rollout and what is learnt from it."""
+
+    def __init__(self, game: Loong, config: SelfPlayConfig, *, seed: int, decisions: int) -> None:
+        """decisions: length of the run, for all that changes over it. Raises SparringError for unknown opponents."""
+        for name in config.opponents:
+            if name not in SCRIPTS:
+                raise SparringError(f"opponents: no scripted player {name}: there are {', '.join(SCRIPTS)}")
+        if config.scripted > 0 and not config.opponents:
+            raise SparringError("opponents = []: name scripted players, or set scripted = 0")
+        self.game, self.config, self.seed = game, config, seed
+        self.budget = decisions
+        self.teacher = teachers.Teacher(teachers.preset(config.preset), seed=seed)
+        self.critic = critics.Critic(critics.preset(config.preset), seed=seed)
+        self.ppo = PPO(self.teacher, self.critic, config.ppo, seed=seed)
+        self.levels = PrioritizedLevelReplay(len(game.maps), config.levels, seed=seed, stream=STREAM_LEVELS)
+        self.collector = Collector(game, self.teacher, seed=seed, stream=STREAM_ACTIONS)
+        self.decisions = 0
+        self.matches = 0
+        self.episodes_ended: list[EpisodeRow] = []
+        self._ended: list[LoongMatchRow] = []
+        self._told: dict[str, float] = {}
+        # Positive advantages of the matches that go on, for the scores of their levels.
+        self._surprise = torch.zeros(game.lanes, 2, dtype=torch.float64)
+        self._level = torch.zeros(game.lanes, dtype=torch.int64)
+        self._match = torch.zeros(game.lanes, dtype=torch.int64)  # as the game counts them: it has begun one of its own
+        self._finished: list[tuple[int, int, int]] = []  # lane, match, level
+        self._scripts = torch.full((game.lanes, 2), NOBODY, dtype=torch.uint8)
+        self._start(torch.arange(game.lanes))
+
+    @property
+    def updates(self) -> int:
+        return self.ppo.updates
+
+    def step(self) -> list[LoongMatchRow]:
+        """One update. Returns the matches that ended in its rollout."""
+        self._ended, self._finished = [], []
+        progress = self.decisions / self.budget
+        rollout = self.collector.collect(self.config.ppo.steps, self)
+        self.decisions += len(rollout)
+        estimates = self.ppo.estimate(rollout, progress)
+        self._score_levels(rollout, estimates)
+        self._told = self.ppo.update(rollout, estimates, progress)
+        return self._ended
+
+    def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
+        """Matches ended: note them, and start the next ones."""
+        for lane, result in zip(lanes.tolist(), results, strict=True):
+            scripts = self._scripts[lane].tolist()
+            mine = 0 if scripts[0] == NOBODY else 1
+            winner = int(result["winner"])
+            opponent = ITSELF if scripts[1 - mine] == NOBODY else SCRIPTS[scripts[1 - mine]]
+            value = 0.0 if winner == 0 else 1.0 if winner == mine + 1 else -1.0
+            ends = {name: [int(x) for x in result[name]] for name in ("dragons", "total", "queen", "longest")}
+            self._ended.append(
+                LoongMatchRow(
+                    match=self.matches,
+                    lane=lane,
+                    level=int(result["level"]),
+                    opponent=opponent,
+                    team=mine,
+                    result=value,
+                    rounds=int(result["round"]) + 1,
+                    at=self.decisions,
+                    updates=self.updates,
+                    **{name: (both[mine], both[1 - mine]) for name, both in ends.items()},
+                )
+            )
+            self.matches += 1
+            if opponent == ITSELF:
+                self._finished.append((lane, int(self._match[lane]), int(self._level[lane])))
+        self._start(lanes)
+
+    def losses(self) -> dict[str, float]:
+        """What the last update told."""
+        return self._told
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "ppo": self.ppo.state(),
+            "collector": self.collector.state(),
+            "levels": self.levels.state(),
+            "game": self.game.state(),
+            "decisions": self.decisions,
+            "matches": self.matches,
+            "surprise": self._surprise,
+            "level": self._level,
+            "match": self._match,
+            "scripts": self._scripts,
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.ppo.load_state(state["ppo"])
+        self.collector.load_state(state["collector"])
+        self.levels.load_state(state["levels"])
+        self.game.load_state(state["game"])
+        self.decisions, self.matches = state["decisions"], state["matches"]
+        self._surprise.copy_(state["surprise"])
+        self._level.copy_(state["level"])
+        self._match.copy_(state["match"])
+        self._scripts.copy_(state["scripts"])
+
+    def _start(self, lanes: Tensor) -> None:
+        self._match[lanes] += 1
+        self._level[lanes] = self.levels.draw(lanes, self._match[lanes])
+        self._scripts[lanes] = self._opponents(lanes)
+        self.game.restart(lanes, self._level[lanes], scripts=self._scripts[lanes])
+
+    def _opponents(self, lanes: Tensor) -> Tensor:
+        """Scripts uint8 [k, 2] of the matches that start in these lanes, drawn by (seed, lane, match)."""
+        config = self.config
+        scripts = torch.full((len(lanes), 2), NOBODY, dtype=torch.uint8)
+        for row, (lane, match) in enumerate(zip(lanes.tolist(), self._match[lanes].tolist(), strict=True)):
+            luck, which, seat = _core.integers(self.seed, STREAM_OPPONENTS, match * 65536 + lane, 3, 1 << 30).tolist()
+            if luck < config.scripted * (1 << 30):
+                name = config.opponents[which % len(config.opponents)]
+                scripts[row, seat % 2] = SCRIPTS.index(name)
+        return scripts
+
+    def _score_levels(self, rollout: Rollout, estimates: Estimates) -> None:
+        """A level's score is the mean positive advantage of its last match between the learner and itself."""
+        lane = rollout.block // 2
+        surprise = estimates.advantage[: len(rollout)].clamp_min(0.0).double()
+        level, score = [], []
+        for over_lane, match, over_level in self._finished:
+            rows = (lane == over_lane) & (rollout.match == match)
+            total, count = (
+                self._surprise[over_lane] + torch.stack((surprise[rows].sum(), rows.sum().double()))
+            ).tolist()
+            self._surprise[over_lane] = 0.0
+            level.append(over_level)
+            score.append(total / max(count, 1.0))
+        if level:
+            self.levels.update(torch.tensor(level), torch.tensor(score, dtype=torch.float64))
+        goes_on = rollout.match == self._match[lane]
+        first = torch.zeros(self.game.lanes, dtype=torch.bool)
+        first[lane[~goes_on]] = True  # another match was played in this rollout before
+        self._surprise[first] = 0.0
+        self._surprise[:, 0].index_add_(0, lane[goes_on], surprise[goes_on])
+        self._surprise[:, 1].index_add_(0, lane[goes_on], torch.ones_like(surprise[goes_on]))
