@@ -1,7 +1,7 @@
-"""Trains the tiny run until it kills itself: python killed_run.py FOLDER CALL COUNT.
+"""Trains the tiny run, or a recipe, until it kills itself: python killed_run.py FOLDER CALL COUNT [RECIPE].
 
 It dies by SIGKILL in the middle of the COUNT-th disk call whose name starts with CALL, with half of it done where a
-call has halves. It saves after every step.
+call has halves. The tiny run saves after every step.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ class KillingDisk(CrashingDisk):
 
 
 if __name__ == "__main__":
-    folder, call, count = sys.argv[1:]
+    folder, call, count, *recipe = sys.argv[1:]
     run = RunFolder(Path(folder), disk=KillingDisk(call, int(count)))
-    train(replace(TINY, save_seconds=0.0), run=run, console=Console(quiet=True))
+    train(recipe[0] if recipe else replace(TINY, save_seconds=0.0), run=run, console=Console(quiet=True))

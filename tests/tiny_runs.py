@@ -70,10 +70,13 @@ def advance(run: Training, decisions: int) -> None:
 def fingerprint(run: Training) -> dict[str, str]:
     """A hash of each thing that must be bit for bit the same: the learner, its replay, matches and metrics."""
     digests = {name: hashlib.sha256(_bytes(part)).hexdigest() for name, part in run.learner.state().items()}
-    digests["replay"] = hashlib.sha256(_bytes(run.learner.replay.columns())).hexdigest()
-    digests["rows_written"] = str(run.learner.replay.rows_written)
+    if run.store:
+        digests["replay"] = hashlib.sha256(_bytes(run.learner.replay.columns())).hexdigest()
+        digests["rows_written"] = str(run.learner.replay.rows_written)
     digests["measure"] = json.dumps({**run.measure.state(), "solved": None})
     for log in (run.folder.matches, run.folder.episodes):
+        if not log.exists():
+            continue
         digests[log.name] = hashlib.sha256(log.read_bytes()).hexdigest()
     digests["metrics.jsonl"] = json.dumps(
         [{key: value for key, value in row.items() if key != "seconds"} for row in read_json_lines(run.folder.metrics)]

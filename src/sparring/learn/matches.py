@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ITSELF = "itself"
+"""The opponent of a learner that plays both teams."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MatchRow:
@@ -78,3 +81,17 @@ class LoongMatchRow:
     """The run's decision counter when it ended."""
     updates: int
     """Updates the learner had made by then."""
+    dragons_100: tuple[int, int] | None = None
+    """Alive at the start of round 100; None where the match was over before, as of what follows."""
+    total_100: tuple[int, int] | None = None
+    queen_100: tuple[int, int] | None = None
+    longest_100: tuple[int, int] | None = None
+
+    @property
+    def best(self) -> float:
+        """What the learner made of it: 1 won, 0.5 drawn, 0 lost."""
+        return (self.result + 1) / 2
+
+    @property
+    def length(self) -> int:
+        return self.rounds

@@ -238,9 +238,10 @@ class PPO:
         for loss, parameters, optimiser in zip(losses, self._parameters, self._optimisers, strict=True):
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            norm = nn.utils.clip_grad_norm_(parameters, config.clip_norm)
-            if not norm.isfinite():
+            norm = nn.utils.get_total_norm([each.grad for each in parameters if each.grad is not None])
+            if not norm.isfinite():  # before clipping, which spreads it to every layer
                 raise SparringError(self._diagnosis())
+            nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
             optimiser.step()
         entropies = {
             f"entropy_{part}": float(part_entropy) for part, part_entropy in zip(PARTS, entropy.detach(), strict=True)

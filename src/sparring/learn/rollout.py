@@ -101,6 +101,10 @@ class Rollout:
 class Listener(Protocol):
     """Hears of ended matches while a rollout is collected."""
 
+    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
+        """A round began in the lanes of rows `fresh` (int64 [k]) with these standings of all lanes."""
+        ...
+
     def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
         """These lanes (int64 [e]) ended with these results, [e] of `Loong.results`; start their next matches here."""
         ...
@@ -131,6 +135,7 @@ class Collector:
             fresh = rounds.begin(rows)
             if len(fresh):
                 teams.note(rows, fresh, standings)
+                listener.round_began(rows, fresh, standings)
             crop, scalars = game.appraise()
             memory = self.memory[rows.lane, rows.agent]
             memory[rows.decision == 0] = 0.0

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from sparring import _core
 from sparring.errors import SparringError
-from sparring.games.loong import Loong
+from sparring.games.loong import Loong, LoongDecisions
 from sparring.games.loong_rows import SCRIPTS
-from sparring.learn.matches import EpisodeRow, LoongMatchRow
+from sparring.learn.matches import ITSELF, EpisodeRow, LoongMatchRow
 from sparring.learn.ppo import PPO, Estimates, PPOConfig
 from sparring.learn.rollout import Collector, Rollout
 from sparring.levels.prioritized import LevelReplayConfig, PrioritizedLevelReplay
@@ -27,7 +27,10 @@ from sparring.settings import Range
 STREAM_ACTIONS, STREAM_LEVELS, STREAM_OPPONENTS = 11, 12, 13
 NOBODY = 255
 """The script of a team that the learner plays."""
-ITSELF = "itself"
+MILESTONE = 100
+"""The round at whose start standings are kept for what is told of a match."""
+_STANDINGS = ("dragons", "total", "queen", "longest")
+"""In the order of `Loong.standings`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,7 @@ class SelfPlay:
         self._surprise = torch.zeros(game.lanes, 2, dtype=torch.float64)
         self._level = torch.zeros(game.lanes, dtype=torch.int64)
         self._match = torch.zeros(game.lanes, dtype=torch.int64)  # as the game counts them: it has begun one of its own
+        self._milestone = torch.full((game.lanes, 2, len(_STANDINGS)), -1, dtype=torch.int32)  # before: -1
         self._finished: list[tuple[int, int, int]] = []  # lane, match, level
         self._scripts = torch.full((game.lanes, 2), NOBODY, dtype=torch.uint8)
         self._start(torch.arange(game.lanes))
@@ -89,6 +93,12 @@ class SelfPlay:
         self._told = self.ppo.update(rollout, estimates, progress)
         return self._ended
 
+    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
+        """Rounds began: keep how matches stand at the milestone."""
+        lanes = rows.lane[fresh[rows.round[fresh] == MILESTONE]]
+        lanes = lanes[self._milestone[lanes, 0, 0] < 0]  # a rollout that starts within the round tells of it again
+        self._milestone[lanes] = torch.from_numpy(standings)[lanes]
+
     def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
         """Matches ended: note them, and start the next ones."""
         for lane, result in zip(lanes.tolist(), results, strict=True):
@@ -97,7 +107,9 @@ class SelfPlay:
             winner = int(result["winner"])
             opponent = ITSELF if scripts[1 - mine] == NOBODY else SCRIPTS[scripts[1 - mine]]
             value = 0.0 if winner == 0 else 1.0 if winner == mine + 1 else -1.0
-            ends = {name: [int(x) for x in result[name]] for name in ("dragons", "total", "queen", "longest")}
+            ends = {name: [int(x) for x in result[name]] for name in _STANDINGS}
+            own, other = self._milestone[lane, mine].tolist(), self._milestone[lane, 1 - mine].tolist()
+            then = dict(zip(_STANDINGS, zip(own, other, strict=True), strict=True)) if own[0] >= 0 else {}
             self._ended.append(
                 LoongMatchRow(
                     match=self.matches,
@@ -110,6 +122,7 @@ class SelfPlay:
                     at=self.decisions,
                     updates=self.updates,
                     **{name: (both[mine], both[1 - mine]) for name, both in ends.items()},
+                    **{f"{name}_{MILESTONE}": pair for name, pair in then.items()},
                 )
             )
             self.matches += 1
@@ -118,8 +131,8 @@ class SelfPlay:
         self._start(lanes)
 
     def losses(self) -> dict[str, float]:
-        """What the last update told."""
-        return self._told
+        """What the last update told, and on how many levels matches were started so far."""
+        return {**self._told, "levels_seen": int((self.levels.started >= 0).sum())}
 
     def state(self) -> dict[str, Any]:
         return {
@@ -128,11 +141,13 @@ class SelfPlay:
             "levels": self.levels.state(),
             "game": self.game.state(),
             "decisions": self.decisions,
+            "updates": self.updates,
             "matches": self.matches,
             "surprise": self._surprise,
             "level": self._level,
             "match": self._match,
             "scripts": self._scripts,
+            "milestone": self._milestone,
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -145,9 +160,11 @@ class SelfPlay:
         self._level.copy_(state["level"])
         self._match.copy_(state["match"])
         self._scripts.copy_(state["scripts"])
+        self._milestone.copy_(state["milestone"])
 
     def _start(self, lanes: Tensor) -> None:
         self._match[lanes] += 1
+        self._milestone[lanes] = -1
         self._level[lanes] = self.levels.draw(lanes, self._match[lanes])
         self._scripts[lanes] = self._opponents(lanes)
         self.game.restart(lanes, self._level[lanes], scripts=self._scripts[lanes])

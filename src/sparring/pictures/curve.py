@@ -139,7 +139,7 @@ def _draw_decisions(axes: Axes, run: _Run) -> None:
     """Labels the rallies' ticks on the upper edge with the decisions made by then."""
 
     def label(x: float, _: int) -> str:
-        return _short(float(np.interp(x, [0, *run.number], [0, *run.decision]))) if x <= run.number[-1] else ""
+        return short_count(float(np.interp(x, [0, *run.number], [0, *run.decision]))) if x <= run.number[-1] else ""
 
     upper = axes.secondary_xaxis("top")
     upper.xaxis.set_major_locator(counts())
@@ -206,7 +206,7 @@ def _set_limits(axes: Axes, last: int, scores: NDArray[np.float64], solved: floa
     axes.set_ylim(low - pad, high + pad)
 
 
-def _short(count: float) -> str:
+def short_count(count: float) -> str:
     """A count in few characters: 950, 9.5k, 15k, 1.2M."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if count >= size:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from sparring.errors import SparringError
 from sparring.games.api import Game
+from sparring.games.loong import Loong, map_pool
 from sparring.learn.ddpg import DDPG
-from sparring.learn.matches import EpisodeRow, MatchRow
-from sparring.runs.metrics import Measure
+from sparring.learn.matches import EpisodeRow, LoongMatchRow, MatchRow
+from sparring.learn.selfplay import SelfPlay
+from sparring.levels.pool import MapPool
+from sparring.levels.shipped import SHIPPED
+from sparring.runs.metrics import LoongMeasure, Measure
 from sparring.runs.recipe import Recipe
 from sparring.runs.segments import Replay
 from sparring.settings import flat
@@ -25,7 +30,7 @@ class Learner(Protocol):
     @property
     def updates(self) -> int: ...
 
-    def step(self) -> Sequence[MatchRow]:
+    def step(self) -> Sequence[MatchRow | LoongMatchRow]:
         """Play on and learn. Returns the matches that ended."""
 
     def losses(self) -> dict[str, float]:
@@ -37,11 +42,33 @@ class Learner(Protocol):
 
 def game_options(recipe: Recipe) -> dict[str, Any]:
     """What the recipe's game is made with, besides lanes and seed."""
+    if recipe.game == "loong":
+        return {"maps": training_maps(recipe.loong.maps), "observe": "inputs", "threads": recipe.threads}
     return dict(flat(recipe.tennis)) | {"threads": recipe.threads} if recipe.game == "tennis" else {}
+
+
+def training_maps(sources: Sequence[str]) -> MapPool:
+    """The maps that these name, each once. Generated ones are kept in the cache folder.
+
+    sources: each "generated:SEED:COUNT", a folder or a file
+
+    Raises SparringError for a map that ships with the judge, one that the judge refuses, and where nothing is there.
+    """
+    maps = {each.hash: each for source in sources for each in map_pool(source)}
+    for shipped in SHIPPED.keys() & maps.keys():
+        raise SparringError(
+            f"loong.maps: {maps[shipped].source} is {SHIPPED[shipped]}, which ships with the judge: no run trains on "
+            "those, so that they can tell how well training carries over; take it out"
+        )
+    return MapPool(maps=tuple(maps.values()))
 
 
 def make_learner(recipe: Recipe, game: Game) -> Learner:
     """The recipe's learner before its first step. Raises SparringError for a game that it cannot learn."""
+    if recipe.algorithm == "ppo":
+        if not isinstance(game, Loong):
+            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs "ddpg"')
+        return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions)
     return DDPG(game, recipe.ddpg, seed=recipe.seed, device=recipe.device)
 
 
@@ -50,7 +77,19 @@ def replay_of(learner: Learner) -> Replay | None:
     return learner.replay if isinstance(learner, DDPG) else None
 
 
+def described(learner: Learner) -> Iterator[str]:
+    """Lines that tell a person what is trained."""
+    if isinstance(learner, SelfPlay):
+        weights = (sum(each.numel() for each in net.parameters()) / 1e6 for net in (learner.teacher, learner.critic))
+        names = ", ".join(learner.config.opponents) or "nobody"
+        yield "teacher {} of {:.2f} M weights, critic of {:.2f} M".format(learner.config.preset, *weights)
+        share = f"{learner.config.scripted:.0%} of the matches against {names}"
+        yield f"{len(learner.game.maps):,} maps; {share}, the others against itself"
+
+
 def make_measure(recipe: Recipe) -> Measure:
     """What counts the recipe's matches."""
+    if recipe.game == "loong":
+        return LoongMeasure(recipe.solved_score)
     words = ("racket", "rally", "rallies") if recipe.game == "tennis" else ("agent", "match", "matches")
     return Measure(recipe.solved_score, words=words)

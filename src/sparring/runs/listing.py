@@ -13,7 +13,7 @@ from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, all_runs, find_run, runs_folder
 from sparring.runs.learners import make_measure
-from sparring.runs.metrics import Solved, read_matches
+from sparring.runs.metrics import Solved, read_loong_matches, read_matches
 from sparring.runs.recipe import Recipe
 from sparring.settings import from_table, to_toml
 
@@ -23,7 +23,8 @@ class RunInfo:
     """A run as its last checkpoint has it.
 
     budget: decisions at which the run ends
-    score:  mean over the last 100 matches of the better agent's score, None before the first match
+    score:  mean over the last 100 matches of the better agent's score, of Loong that against scripted players; None
+            before the first match
     size:   bytes on disk
     saved:  when, in seconds since 1970
     fault:  why the checkpoint cannot be read; the other fields are then empty
@@ -165,14 +166,21 @@ def compare(runs: Sequence[str | Path] = (), *, out: Path | None = None) -> Comp
         )
         members.setdefault(to_toml(alike), []).append(info)
     groups = [_group(alike) for alike in members.values()]
-    from sparring.pictures.curve import draw_curve
-
     out = out or runs_folder() / "compare.png"
-    draw_curve(
-        {info.run: read_matches(folder.matches) for info, folder in zip(infos, folders, strict=True)},
-        out,
-        groups={run: group.name for group in groups for run in group.runs},
-    )
+    names = {run: group.name for group in groups for run in group.runs}
+    loong = [info.run for info in infos if info.game == "loong"]
+    if 0 < len(loong) < len(infos):
+        other = next(info for info in infos if info.game != "loong")
+        raise SparringError(f"{loong[0]} plays loong, {other.run} plays {other.game}: name runs of one game to compare")
+    paths = {info.run: folder.matches for info, folder in zip(infos, folders, strict=True)}
+    if loong:
+        from sparring.pictures.scores import draw_scores
+
+        draw_scores({run: read_loong_matches(path) for run, path in paths.items()}, out, groups=names)
+    else:
+        from sparring.pictures.curve import draw_curve
+
+        draw_curve({run: read_matches(path) for run, path in paths.items()}, out, groups=names)
     return Comparison(runs=tuple(infos), groups=tuple(groups), picture=out)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sparring.errors import SparringError
-from sparring.learn.matches import EpisodeRow, MatchRow
+from sparring.learn.matches import ITSELF, EpisodeRow, LoongMatchRow, MatchRow
 
 WINDOW = 100
 """Matches in the official mean (udacity/deep-reinforcement-learning, project 3)."""
@@ -129,6 +129,70 @@ class Measure:
         self._episodes = deque(state["episodes"], maxlen=WINDOW)
 
 
+class LoongMeasure(Measure):
+    """The score against scripted players over the last 100 matches, and against each of them over its last 100.
+
+    A win counts 1, a draw 0.5. Matches of the learner against itself are counted and not scored.
+    """
+
+    def __init__(self, solved_score: float) -> None:
+        super().__init__(solved_score)
+        self._against: dict[str, deque[LoongMatchRow]] = {}
+
+    def add(self, row: EndedMatch, *, seconds: float) -> bool:
+        assert isinstance(row, LoongMatchRow)
+        self._against.setdefault(row.opponent, deque(maxlen=WINDOW)).append(row)
+        if row.opponent == ITSELF:
+            self.matches += 1
+            return False
+        return super().add(row, seconds=seconds)
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Against each scripted player, by name."""
+        return {
+            name: _mean([row.best for row in self._against[name]]) for name in sorted(self._against.keys() - {ITSELF})
+        }
+
+    def row(self) -> dict[str, Any]:
+        """Scores, and means of what the learner (`theirs`: its opponent) had in the same matches at the end and, where
+        they lasted, at round 100."""
+        told = super().row() | {f"score_{name}": score for name, score in self.scores.items()}
+        rows = [row for name, rows in self._against.items() if name != ITSELF for row in rows]
+        rows = rows or list(self._against.get(ITSELF, ()))
+        for when in ("", "_100"):
+            for what in ("queen", "longest", "total", "dragons"):
+                pairs = [pair for row in rows if (pair := getattr(row, f"{what}{when}")) is not None]
+                for side, name in enumerate((f"{what}{when or '_end'}", f"{what}{when or '_end'}_theirs")):
+                    told[name] = _mean([pair[side] for pair in pairs]) if pairs else None
+        return told
+
+    def parts(self) -> list[str]:
+        scores = [f"{name} {score:.2f}" for name, score in self.scores.items()]
+        return [f"matches {self.matches:,}", *([f"score against {', '.join(scores)}"] if scores else [])]
+
+    def summary(self) -> str:
+        if self.score is None:
+            return "no match against another player has ended"
+        scores = ", ".join(f"{name} {score:.2f}" for name, score in self.scores.items())
+        return f"score {self.score:.3f} over the last {len(self._best)} matches against other players ({scores})"
+
+    def state(self) -> dict[str, Any]:
+        against = {name: [asdict(row) for row in rows] for name, rows in self._against.items()}
+        return super().state() | {"against": against}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        super().load_state(state)
+        self._against = {
+            name: deque((LoongMatchRow(**row) for row in rows), maxlen=WINDOW)
+            for name, rows in state["against"].items()
+        }
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
+
+
 def json_line(row: Mapping[str, Any]) -> bytes:
     """One row of a .jsonl file."""
     return json.dumps(row).encode() + b"\n"
@@ -155,9 +219,24 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+Row = TypeVar("Row", MatchRow, LoongMatchRow)
+
+
 def read_matches(path: Path) -> list[MatchRow]:
     """The matches of a run's matches.jsonl, in the order they ended."""
+    return _read(path, MatchRow)
+
+
+def read_loong_matches(path: Path) -> list[LoongMatchRow]:
+    """The same of a run of Loong."""
+    return _read(path, LoongMatchRow)
+
+
+def _read(path: Path, kind: type[Row]) -> list[Row]:
+    def pairs(row: dict[str, Any]) -> Any:
+        return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+
     try:
-        return [MatchRow(**{**row, "score": tuple(row["score"])}) for row in read_json_lines(path)]
-    except (KeyError, TypeError) as error:
+        return [kind(**pairs(row)) for row in read_json_lines(path)]
+    except TypeError as error:
         raise SparringError(f"{path} does not hold matches as this Sparring writes them ({error})") from None

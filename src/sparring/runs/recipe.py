@@ -10,12 +10,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from sparring.errors import SparringError
+from sparring.games.loong import Loong
+from sparring.games.loong_rows import SCRIPTS
 from sparring.games.tennis import Tennis, TennisOptions
 from sparring.learn.ddpg import DDPGConfig
-from sparring.settings import Range, check, from_table, override, read_toml
+from sparring.learn.selfplay import SelfPlayConfig
+from sparring.settings import Range, check, from_table, override, read_toml, show
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 """The recipes that come with Sparring, one TOML file each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoongOptions:
+    """What matches of Loong are played on."""
+
+    maps: tuple[str, ...] = ("generated:0:4096",)
+    """Maps to train on, each "generated:SEED:COUNT", a folder of map files, or a file. The judge's own never train."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,9 +34,9 @@ class Recipe:
     """A training run. A recipe file holds some of these keys; the others keep the defaults shown."""
 
     game: str = "tennis"
-    """The game's name: tennis, or that of the game given to `sparring.train(game=...)`."""
-    algorithm: Literal["ddpg"] = "ddpg"
-    """The learner."""
+    """The game's name: tennis, loong, or that of the game given to `sparring.train(game=...)`."""
+    algorithm: Literal["ddpg", "ppo"] = "ddpg"
+    """The learner: ddpg (table ddpg) for tennis and games like it, ppo (table selfplay) for loong."""
     seed: Annotated[int, Range(low=0, high=2**62)] = 0
     """Decides first weights, serves, noise and minibatches: the same seed gives the same run."""
     lanes: Annotated[int, Range(low=1, high=65536)] = 1
@@ -37,7 +48,8 @@ class Recipe:
     decisions: Annotated[int, Range(low=1)] = 1_000_000
     """Length of the run: decisions of one lane, summed over lanes."""
     solved_score: Annotated[float, Range(low=-1e9, high=1e9)] = 0.5
-    """The run is solved when the mean over 100 matches of the better agent's score first reaches this."""
+    """The run is solved when a mean over 100 matches first reaches this: of the better agent's score; in loong of the
+    score against scripted players, 1 a win, 0.5 a draw."""
     stop_after_solved: Annotated[int, Range(low=0)] = 0
     """Stop this many matches after the run was solved; 0 trains on to the end."""
     save_seconds: Annotated[float, Range(low=0)] = 60.0
@@ -48,6 +60,8 @@ class Recipe:
     """Decisions between two rows of metrics.jsonl."""
     tennis: TennisOptions = field(default_factory=TennisOptions)
     ddpg: DDPGConfig = field(default_factory=DDPGConfig)
+    loong: LoongOptions = field(default_factory=LoongOptions)
+    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
 
 
 def load_recipe(recipe: str | Path) -> Recipe:
@@ -85,10 +99,64 @@ def check_recipe(recipe: Recipe, *, where: str) -> Recipe:
 
 def cross_check(recipe: Recipe, *, where: str) -> Recipe:
     """The recipe. Raises SparringError when settings that are allowed alone do not go together."""
+    for fault, what, must in (*_faults(recipe), *(_ddpg_faults(recipe) if recipe.algorithm == "ddpg" else ())):
+        if fault:
+            raise SparringError(f"{where}: {what}: {must}")
+    return recipe
+
+
+Faults = list[tuple[bool, str, str]]
+"""Whether something is wrong, what was given, and what it must be."""
+
+
+def _faults(recipe: Recipe) -> Faults:
+    selfplay, ppo = recipe.selfplay, recipe.selfplay.ppo
+    loong = recipe.game == Loong.name
+    unknown = [name for name in selfplay.opponents if name not in SCRIPTS]
+    return [
+        (
+            loong != (recipe.algorithm == "ppo"),
+            f"algorithm = {show(recipe.algorithm)}",
+            f"{recipe.game} needs {show('ppo' if loong else 'ddpg')}",
+        ),
+        (
+            loong and recipe.device != "cpu",
+            f"device = {show(recipe.device)}",
+            "loong trains on the CPU",
+        ),
+        (not recipe.loong.maps, "loong.maps = []", 'must name maps, such as ["generated:0:4096"]'),
+        (
+            bool(unknown),
+            f"selfplay.opponents = {show(selfplay.opponents)}",
+            f"no scripted player {''.join(unknown[:1])}: there are {', '.join(SCRIPTS)}",
+        ),
+        (
+            len(set(selfplay.opponents)) < len(selfplay.opponents),
+            f"selfplay.opponents = {show(selfplay.opponents)}",
+            "one is named twice",
+        ),
+        (
+            selfplay.scripted > 0 and not selfplay.opponents,
+            "selfplay.opponents = []",
+            f"must name players, as selfplay.scripted is {selfplay.scripted:g}: there are {', '.join(SCRIPTS)}",
+        ),
+        *(
+            (len(ends) != 2, f"selfplay.ppo.{name} = {show(ends)}", "must be two numbers, for the start and the end")
+            for name, ends in (("entropy", ppo.entropy), ("shaping", ppo.shaping))
+        ),
+        (
+            loong and recipe.decisions < recipe.lanes * ppo.steps,
+            f"decisions = {recipe.decisions}",
+            f"must be at least {recipe.lanes * ppo.steps}: an update takes {ppo.steps} of each of {recipe.lanes} lanes",
+        ),
+    ]
+
+
+def _ddpg_faults(recipe: Recipe) -> Faults:
     ddpg = recipe.ddpg
     agents = Tennis.agents if recipe.game == Tennis.name else 1
     at_once = recipe.lanes * agents * ddpg.n_step
-    wrong = [
+    return [
         (not ddpg.actor_hidden, "ddpg.actor_hidden = []", "must have at least one layer"),
         (not ddpg.critic_hidden, "ddpg.critic_hidden = []", "must have at least one layer"),
         (
@@ -122,7 +190,3 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
             f"must be at least {at_once}: a step of {recipe.lanes} lanes can end that many transitions",
         ),
     ]
-    for fault, what, must in wrong:
-        if fault:
-            raise SparringError(f"{where}: {what}: {must}")
-    return recipe

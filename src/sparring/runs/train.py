@@ -20,7 +20,7 @@ from rich.console import Console
 from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.runs.folder import RunFolder
-from sparring.runs.metrics import Solved, read_matches
+from sparring.runs.metrics import Solved, read_loong_matches, read_matches
 from sparring.runs.progress import Progress, Standing, clock
 from sparring.runs.recipe import Recipe, change_recipe, check_recipe, load_recipe
 from sparring.runs.training import Training
@@ -36,8 +36,9 @@ class RunResult:
     status:    finished (all decisions made), solved (the recipe's `stop_after_solved` was reached), out of time
                (`minutes` were over), stopped (by a signal), already finished (nothing was left to do)
     decisions, updates, matches, minutes: of the run so far, over all sessions
-    score:     mean over the last 100 matches of the better agent's score; None before the first match
-    length:    mean length of those matches, in decisions
+    score:     mean over the last 100 matches of the better agent's score, of Loong that of the score (1 a win, 0.5 a
+               draw) against scripted players; None before the first match
+    length:    mean length of those matches, in decisions, of Loong in rounds
     solved:    when that mean first reached the recipe's `solved_score`, or None
     signal:    the signal that stopped it, or None
     """
@@ -134,7 +135,7 @@ def _train(training: Training, minutes: float | None, console: Console) -> RunRe
         training.open_board()
         status, stopped = _loop(training, minutes, console)
         training.save()
-        draw(folder, recipe.solved_score)
+        draw(folder, recipe)
         result = _result(training, status, stopped)
         _say_end(training, result)
         return result
@@ -208,7 +209,8 @@ def _choices(training: Training, minutes: float | None) -> Iterator[str]:
     recipe = training.recipe
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     advice = " (more threads than cores: expect it to be slow)" if recipe.threads > cores else ""
-    why = "networks this small are faster there than on a GPU" if recipe.device == "cpu" else "as the recipe says"
+    small = recipe.device == "cpu" and recipe.algorithm == "ddpg"
+    why = "networks this small are faster there than on a GPU" if small else "as the recipe says"
     yield (
         f"{training.game.name}, {recipe.algorithm}, seed {recipe.seed}: {recipe.lanes} lanes, {recipe.threads} threads "
         f"of {cores} cores{advice}, device {recipe.device} ({why}), torch {torch.__version__}"
@@ -254,10 +256,15 @@ def _result(training: Training, status: Status, stopped: int | None = None) -> R
     )
 
 
-def draw(folder: RunFolder, solved_score: float) -> None:
+def draw(folder: RunFolder, recipe: Recipe) -> None:
     """Draw the run's curve.png from its matches."""
+    if recipe.game == "loong":
+        from sparring.pictures.scores import draw_scores
+
+        draw_scores({folder.name: read_loong_matches(folder.matches)}, folder.curve)
+        return
     from sparring.pictures.curve import draw_curve
 
     rows = read_matches(folder.matches)
     if rows:
-        draw_curve({folder.name: rows}, folder.curve, solved=solved_score)
+        draw_curve({folder.name: rows}, folder.curve, solved=recipe.solved_score)

@@ -11,21 +11,23 @@ from dataclasses import asdict, replace
 from typing import Any, Literal, Protocol
 
 import torch
+from torch import Tensor
 
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Game
+from sparring.games.loong import Loong
 from sparring.games.registry import make
 from sparring.runs import checkpoint
 from sparring.runs.folder import AppendOnly, RunFolder
-from sparring.runs.learners import game_options, make_learner, make_measure, replay_of
+from sparring.runs.learners import described, game_options, make_learner, make_measure, replay_of
 from sparring.runs.metrics import json_line
 from sparring.runs.progress import clock
 from sparring.runs.recipe import Recipe
 from sparring.runs.segments import SEGMENT_BYTES, ReplayStore
 from sparring.settings import differences, from_table, show, to_toml
 
-_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.")
+_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.", "loong.", "selfplay.preset")
 """Settings that make it another run."""
 
 
@@ -93,6 +95,7 @@ class Training:
         path = self.folder.checkpoint
         content = checkpoint.read(path)
         self._compare(from_table(Recipe, content["recipe"], where=str(path)))
+        self._check_lanes(content)
         networks = {name: part for name, part in content["learner"].items() if name != "game"}
         if unfit := checkpoint.misfit(networks, self.learner.state()):
             raise SparringError(
@@ -183,6 +186,7 @@ class Training:
 
     def described(self) -> Iterator[str]:
         """What is trained, in lines for the start of a session."""
+        yield from described(self.learner)
         replay = replay_of(self.learner)
         if replay is not None:
             size = sum(column.numel() * column.element_size() for column in replay.columns().values()) / 1e6
@@ -227,6 +231,23 @@ class Training:
                     f"give {show(old)}, or choose another --run"
                 )
             self.say(f"changed: {key} was {show(old)}, is now {show(new)} (this command's settings win)")
+
+    def _check_lanes(self, content: Mapping[str, Any]) -> None:
+        """Raises SparringError where lanes of Loong were saved that this core cannot play on, or on other maps."""
+        if not isinstance(self.game, Loong):
+            return
+        then, now = (str(core)[:12] for core in (content["made_with"].get("core"), _core.source_hash))
+        if then != now:
+            raise SparringError(
+                f"{self.folder.checkpoint} holds matches of another core ({then}, here {now}): go on with the Sparring "
+                "that saved it, or choose another --run; it can still be evaluated and played"
+            )
+        maps = content["learner"].get("game", {}).get("maps")
+        if not isinstance(maps, Tensor) or bytes(maps.tolist()) != bytes.fromhex(self.game.maps.hash):
+            raise SparringError(
+                f"run {self.folder.name} was started with other maps than are in {', '.join(self.recipe.loong.maps)} "
+                "now: bring those back, or choose another --run"
+            )
 
     def _not_bitwise(self, then: Mapping[str, Any]) -> Iterator[str]:
         now = made_with(self.recipe)
