@@ -183,19 +183,28 @@ SPARRING_FN u8 many(u32 count) {
 
 SPARRING_FN u8 ahead_by(i32 lead) { return table::wide(lead > 0 ? static_cast<u32>(lead) : 0); }
 
-// Steps between two tiles if nothing were in the way and no portal there.
-SPARRING_FN u32 distance(const Level& level, u32 a, u32 b) {
-  const u32 width = static_cast<u32>(level.width), height = static_cast<u32>(level.height);
-  const auto around = [](u32 from, u32 to, u32 ring) {
-    const u32 way = from < to ? to - from : from - to;
-    return way < ring - way ? way : ring - way;
-  };
-  return around(a % width, b % width, width) + around(a / width, b / width, height);
-}
+// A tile by its column and row.
+struct Spot {
+  u32 x, y;
+
+  SPARRING_FN static Spot of(const Level& level, u32 tile) {
+    const u32 width = static_cast<u32>(level.width);
+    return Spot{tile % width, tile / width};
+  }
+
+  // Steps between two tiles if nothing were in the way and no portal there.
+  SPARRING_FN u32 distance(const Level& level, const Spot& other) const {
+    const auto around = [](u32 from, u32 to, i32 ring) {
+      const u32 way = from < to ? to - from : from - to, back = static_cast<u32>(ring) - way;
+      return way < back ? way : back;
+    };
+    return around(x, other.x, level.width) + around(y, other.y, level.height);
+  }
+};
 
 // The nearer, the more; 0 only where there is nothing.
-SPARRING_FN u8 near(const Level& level, u32 a, u32 b) {
-  return static_cast<u8>(b == kNone ? 0 : table::kFull - table::wide(distance(level, a, b)));
+SPARRING_FN u8 near(u32 distance) {
+  return static_cast<u8>(distance == kNone ? 0 : table::kFull - table::wide(distance));
 }
 
 // What a lane's teams have now.
@@ -244,15 +253,13 @@ struct Teams {
 
 // ---- Of one dragon.
 
-SPARRING_FN void fill_ground(const Lane& lane, const Frame& frame, u32 tile, u8* cell) {
+// What lies on a tile, but for dragons.
+SPARRING_FN void fill_tile(const Lane& lane, const observing::Sides& sides, u32 tile, u8* cell) {
   const Tile& ground = lane.tiles[tile];
-  if ((ground.kelp & 15) != 0) {
-    for (u32 turn = 0; turn < 4; ++turn) cell[crop::kKelp + turn] = table::flag(ground.blocked(frame.world(turn)));
-  }
-  u32 portals = 0;
-  for (u32 direction = 0; direction < 4; ++direction) portals += ground.portal(direction);
-  cell[crop::kPortals] = static_cast<u8>(portals < 4 ? 32 * portals : table::kFull);
-  cell[crop::kPearl] = table::flag(lane.cells[tile].pearl());
+  const u32 kelp = ground.kelp & 15u, portals = ground.portals & 15u;
+  if (kelp != 0) observing::store(cell + crop::kKelp, sides.bytes[kelp]);
+  if (portals != 0) cell[crop::kPortals] = static_cast<u8>(portals < 15 ? 32 * count(portals) : table::kFull);
+  if (lane.cells[tile].pearl()) cell[crop::kPearl] = table::kFull;
   if (ground.spawns()) {
     const u32 due = table::kFull - table::wide(static_cast<u32>(lane.countdown(tile)) - 1);
     cell[crop::kAttempt] = static_cast<u8>(due > 0 ? due : 1);
@@ -275,7 +282,8 @@ SPARRING_FN void fill_holder(const Lane& lane, const Dragon& self, const Dragon&
 // The crop around the head of the dragon in a slot.
 struct TrueCrop {
   const Lane& lane;
-  u32 width, height, x, y;  // of the head
+  u32 width, height;
+  Spot head;
   observing::Turned turned;
   u8* out;
 
@@ -288,8 +296,10 @@ struct TrueCrop {
     for (u32 n = 1, at = holder.tail; n <= holder.length && n < table::kFull; ++n, at = lane.cells[at].next) {
       const u32 tile = lane.tile_of(at);
       if (lane.cells[tile].slot() != slot) continue;
-      const u32 tile_x = tile % width, tile_y = tile / width;
-      const u32 first_row = (tile_y + height - y + reach) % height, first_column = (tile_x + width - x + reach) % width;
+      const Spot spot = Spot::of(lane.level, tile);
+      u32 first_row = spot.y + height - head.y + reach, first_column = spot.x + width - head.x + reach;
+      while (first_row >= height) first_row -= height;  // quicker than a division
+      while (first_column >= width) first_column -= width;
       for (u32 row = first_row; row < kCropSide; row += height) {
         for (u32 column = first_column; column < kCropSide; column += width) {
           cell(row, column)[crop::kClears] = static_cast<u8>(n);
@@ -303,20 +313,21 @@ SPARRING_FN void fill_crop(const Lane& lane, u32 slot, u32 mirrored, u8* out) {
   constexpr u32 reach = observing::kCropReach;
   const Dragon& self = lane.dragons[slot];
   const u32 width = static_cast<u32>(lane.level.width), height = static_cast<u32>(lane.level.height);
-  const u32 head = lane.head_tile(self), x = head % width, y = head / width;
+  const Spot head = Spot::of(lane.level, lane.head_tile(self));
   const Frame frame = Frame::of(self.facing, mirrored);
-  const TrueCrop around{lane, width, height, x, y, observing::Turned::of(frame), out};
+  const observing::Sides sides = observing::Sides::of(frame);
+  const TrueCrop around{lane, width, height, head, observing::Turned::of(frame), out};
   for (u32 i = 0; i < kCropBytes; ++i) out[i] = 0;
   u32 columns[kCropSide];
-  for (u32 c = 0; c < kCropSide; ++c) columns[c] = (x + c + width - reach) % width;
+  for (u32 c = 0; c < kCropSide; ++c) columns[c] = (head.x + c + width - reach) % width;
   u16 met[kCropSide * kCropSide];
   u32 met_count = 0;
   for (u32 r = 0; r < kCropSide; ++r) {
-    const u32 first = (y + r + height - reach) % height * width;
+    const u32 first = (head.y + r + height - reach) % height * width;
     for (u32 c = 0; c < kCropSide; ++c) {
       const u32 tile = first + columns[c], holder = lane.cells[tile].slot();
       u8* const cell = around.cell(r, c);
-      fill_ground(lane, frame, tile, cell);
+      fill_tile(lane, sides, tile, cell);
       if (holder == kNone) continue;
       fill_holder(lane, self, lane.dragons[holder], tile, cell);
       u32 place = met_count;
@@ -329,19 +340,19 @@ SPARRING_FN void fill_crop(const Lane& lane, u32 slot, u32 mirrored, u8* out) {
 
 SPARRING_FN void fill_dragon(const Lane& lane, const Teams& teams, u32 slot, u8* out) {
   const Dragon& self = lane.dragons[slot];
-  const u32 head = lane.head_tile(self), alive = lane.match.alive, round = static_cast<u32>(lane.match.round);
+  const Spot head = Spot::of(lane.level, lane.head_tile(self));
+  const u32 alive = lane.match.alive, round = static_cast<u32>(lane.match.round);
   constexpr u32 last_round = static_cast<u32>(kRounds) - 1;
-  u32 place = 0, nearest[2] = {kNone, kNone}, nearest_way[2] = {kNone, kNone};
+  u32 place = 0, nearest[2] = {kNone, kNone}, queen[2] = {kNone, kNone};  // by team, how far
   for (u32 i = 0; i < alive; ++i) {
     const Dragon& other = lane.dragons[lane.order[i]];
+    const u32 way = head.distance(lane.level, Spot::of(lane.level, lane.head_tile(other)));
+    if (other.id < 2) queen[other.team] = way;
     if (lane.order[i] == slot) {
       place = i;
-      continue;
+    } else if (way < nearest[other.team]) {
+      nearest[other.team] = way;
     }
-    const u32 tile = lane.head_tile(other), way = distance(lane.level, head, tile);
-    if (way >= nearest_way[other.team]) continue;
-    nearest_way[other.team] = way;
-    nearest[other.team] = tile;
   }
   const bool below_limit = teams.standing[self.team].dragons < lane.level.unit_limit;
   const bool along_x = self.facing == kEast || self.facing == kWest;
@@ -358,10 +369,10 @@ SPARRING_FN void fill_dragon(const Lane& lane, const Teams& teams, u32 slot, u8*
   out[dragon::kCanSplit] = table::flag(below_limit && self.length >= 2 * kLeastSegments);
   out[dragon::kLongest] = table::flag(static_cast<i32>(self.length) == teams.standing[self.team].longest);
   teams.fill_versus(lane.level, self.team, out + dragon::kVersus);
-  out[dragon::kOwnQueenNear] = near(lane.level, head, teams.queen[self.team]);
-  out[dragon::kEnemyQueenNear] = near(lane.level, head, teams.queen[1 - self.team]);
-  out[dragon::kAllyNear] = near(lane.level, head, nearest[self.team]);
-  out[dragon::kEnemyNear] = near(lane.level, head, nearest[1 - self.team]);
+  out[dragon::kOwnQueenNear] = near(queen[self.team]);
+  out[dragon::kEnemyQueenNear] = near(queen[1 - self.team]);
+  out[dragon::kAllyNear] = near(nearest[self.team]);
+  out[dragon::kEnemyNear] = near(nearest[1 - self.team]);
   out[dragon::kBoardAhead] = table::wide(along_x ? width : height);
   out[dragon::kBoardAcross] = table::wide(along_x ? height : width);
 }
@@ -465,8 +476,10 @@ struct Blocks {
     out[team::kKelp] = table::share(whole.kelp, 2 * whole.tiles);
     out[team::kWidth] = table::wide(static_cast<u32>(lane.level.width));
     out[team::kHeight] = table::wide(static_cast<u32>(lane.level.height));
+    const bool both = teams.queen[0] != kNone && teams.queen[1] != kNone;
+    const Level& level = lane.level;
     out[team::kQueensNear] =
-        teams.queen[own] == kNone ? u8{0} : near(lane.level, teams.queen[own], teams.queen[1 - own]);
+        near(both ? Spot::of(level, teams.queen[0]).distance(level, Spot::of(level, teams.queen[1])) : kNone);
   }
 };
 
