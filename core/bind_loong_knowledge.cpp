@@ -179,6 +179,18 @@ void bind_loong_knowledge(nb::module_& m) {
                                 {"role_due", "u1", offsetof(MaskRow, role_due)},
                                 {"held", "u1", offsetof(MaskRow, held)}},
                                sizeof(MaskRow));
+  m.attr("LOONG_LIFE") = dtype({{"heard", "(8,)u8", offsetof(Life, heard)},
+                                {"id", "u4", offsetof(Life, id)},
+                                {"length", "u4", offsetof(Life, length)},
+                                {"known", "u4", offsetof(Life, known)},
+                                {"decisions", "u2", offsetof(Life, decisions)},
+                                {"gone", "u2", offsetof(Life, gone)},
+                                {"facing", "u1", offsetof(Life, facing)},
+                                {"symmetry", "u1", offsetof(Life, symmetry)},
+                                {"mirrored", "u1", offsetof(Life, mirrored)},
+                                {"role", "u1", offsetof(Life, role)},
+                                {"claim", "u1", offsetof(Life, claim)}},
+                               sizeof(Life));
   nb::dict planes;
   planes["crop"] = names_of(kCropNames);
   planes["overview"] = names_of(kOverviewNames);

@@ -88,6 +88,10 @@ LOONG_MASK: Any
 split - 2), payable (the most sprint steps that can be paid, at most 8), role_due (a new role is chosen), held (the
 role)."""
 
+LOONG_LIFE: Any
+"""Argument of numpy.dtype for some of what a dragon remembers besides tiles, as `remembered` gives it; see Life in
+core/loong/memory.h."""
+
 LOONG_PLANES: dict[str, list[str]]
 """Names of the last axis of each field of LOONG_INPUTS."""
 

@@ -24,6 +24,7 @@ usage: sparring VERB ...
   bot        write a bot for the judge
   match      play two bots against each other in the judge's own engine and sandbox
   inspect    ask a bot again what was asked in a recorded match, and compare
+  look       what a dragon of a recorded match knew, beside the true board
   verdict    is one player better than another? plays until a sequential test can say
   ladder     rate players by a round robin
   replay     show replays of Loong, and play them again
@@ -70,6 +71,7 @@ _VERBS: dict[str, Verb] = {
     "bot": _room("bot", "bot_verb"),
     "match": _room("judge", "match_verb"),
     "inspect": _room("judge", "inspect_verb"),
+    "look": _room("look", "look_verb"),
     "verdict": _room("judge", "verdict_verb"),
     "ladder": _room("judge", "ladder_verb"),
     "replay": _room("replay", "replay_verb"),

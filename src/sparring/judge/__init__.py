@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparring.judge.ladder import Ladder, run_ladder
+    from sparring.judge.looking import look
     from sparring.judge.native import MatchResult, NativeEngine
     from sparring.judge.replay_format import Replay, read_replay, write_replay
     from sparring.judge.replay_report import check_replay, report_replay
@@ -25,6 +26,7 @@ _HOMES = {
     "Replay": "replay_format",
     "check_replay": "replay_report",
     "Verdict": "verdicts",
+    "look": "looking",
     "read_replay": "replay_format",
     "report_replay": "replay_report",
     "resimulate": "replays",
@@ -40,6 +42,7 @@ __all__ = [
     "Replay",
     "Verdict",
     "check_replay",
+    "look",
     "read_replay",
     "report_replay",
     "resimulate",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -51,12 +51,14 @@ class BoardDragon:
     team:   0 for A, 1 for B
     body:   int32 [n, 2], column and row of each segment, head first
     facing: 0 to 3 for north, east, south, west; None: as its body lies
+    headless: these are segments of which nobody knows how they hang together
     """
 
     number: int
     team: int
     body: Int32
     facing: int | None = None
+    headless: bool = False
 
 
 def starting_dragons(loong_map: LoongMap) -> tuple[BoardDragon, ...]:
@@ -72,6 +74,7 @@ def draw_board(
     caption: str | None = None,
     side: int = PICTURE_SIDE,
     key: bool = True,
+    unknown: NDArray[np.bool_] | None = None,
 ) -> Image8:
     """Draws a board; returns RGB uint8 [height, width, 3].
 
@@ -81,8 +84,9 @@ def draw_board(
     caption: the same on the right. Default: the map's size and mirror
     side:    about how long the board's longer side is to be, in pixels; a tile has 4 to 44
     key:     whether to explain the beds' colours below the board
+    unknown: bool [height, width], tiles that are left dark. Default: none
     """
-    board = _draw(loong_map, dragons, pearls, side)
+    board = _draw(loong_map, dragons, pearls, side, unknown)
     picture = Image.new("RGB", (board.width, board.height + _TITLE + (_KEY if key else 0)), FRAME_COLOUR)
     picture.paste(board, (0, _TITLE))
     _draw_title(
@@ -98,7 +102,7 @@ def draw_sheet(maps: Sequence[LoongMap], *, columns: int = 6, side: int = 190) -
 
     side: about how long each board's longer side is to be, in pixels
     """
-    boards = [_draw(each, None, None, side) for each in maps]
+    boards = [_draw(each, None, None, side, None) for each in maps]
     columns = min(columns, len(boards))
     rows = [range(at, min(at + columns, len(boards))) for at in range(0, len(boards), columns)]
     cell = max(max(board.width for board in boards), side)
@@ -129,18 +133,19 @@ def board_text(
     columns: int,
     dragons: Sequence[BoardDragon] | None = None,
     pearls: NDArray[np.bool_] | None = None,
+    unknown: NDArray[np.bool_] | None = None,
     colour: bool = True,
 ) -> Text:
     """A board for a terminal of this many columns; arguments as for `draw_board`.
 
     With colours two rows of dots share a line, and a board needs 2 * width + 1 columns to show kelp and portals too;
     with fewer it shows tiles alone. Without colours it is made of signs: lines are kelp, digits and capitals the ends
-    of portals, A and B heads, Q a queen's head, a and b bodies, a dot a bed, o a pearl.
+    of portals, A and B heads, Q a queen's head, a and b bodies, a dot a bed, o a pearl, ? what is unknown.
     """
     dragons = starting_dragons(loong_map) if dragons is None else dragons
     if not colour:
-        return _signs(loong_map, dragons, pearls)
-    lattice = _lattice(loong_map, dragons, pearls)
+        return _signs(loong_map, dragons, pearls, unknown)
+    lattice = _lattice(loong_map, dragons, pearls, unknown)
     if 2 * loong_map.width + 1 > columns:
         lattice = lattice[1::2, 1::2]
     if lattice.shape[0] % 2:
@@ -175,8 +180,9 @@ def portal_colours(loong_map: LoongMap) -> dict[int, str]:
 class _Canvas:
     """The board, supersampled; positions are in tiles, (0, 0) the top left corner of the top left tile."""
 
-    def __init__(self, loong_map: LoongMap, tile: int) -> None:
+    def __init__(self, loong_map: LoongMap, tile: int, unknown: NDArray[np.bool_] | None) -> None:
         self._map, self._tile = loong_map, tile
+        self._shown = _uncovered(loong_map, unknown)
         self.margin = max(6, tile // 2)
         width, height = (2 * self.margin + tile * side for side in (loong_map.width, loong_map.height))
         self.large = Image.new("RGB", (width * _SUPERSAMPLING, height * _SUPERSAMPLING), FRAME_COLOUR)
@@ -192,11 +198,15 @@ class _Canvas:
             for y in range(height + 1):
                 self._line([(0, y), (width, y)], GRID_COLOUR, 1 / self._tile)
         inset = 0.08 if self._tile >= 8 else 0.0
-        for y, x in np.argwhere(self._map.gaps[:, :, 1] > 0).tolist():
+        for y, x in np.argwhere(self._shown.gaps[:, :, 1] > 0).tolist():
             box = self._box(x + inset, y + inset, x + 1 - inset, y + 1 - inset)
             self._draw.rounded_rectangle(
                 box, self._length(1.5 * inset), fill=bed_colour(*self._map.gaps[y, x].tolist())
             )
+
+    def veil(self, unknown: NDArray[np.bool_]) -> None:
+        for y, x in np.argwhere(unknown).tolist():
+            self._draw.rectangle(self._box(x, y, x + 1, y + 1), fill=FRAME_COLOUR)
 
     def kelp(self) -> None:
         """What lies on the rim is drawn at both ends of the board; so are portals."""
@@ -226,6 +236,11 @@ class _Canvas:
         """Thinner towards the tail."""
         skin = _skin(dragon)
         body = dragon.body.tolist()
+        if dragon.headless:
+            for x, y in body:
+                self._disc(x + 0.5, y + 0.5, 0.35, FRAME_COLOUR)
+                self._disc(x + 0.5, y + 0.5, 0.27, _hex(blend(WATER_COLOUR, skin, 0.85)))
+            return
         headings = _headings(self._map, dragon.body)
         thick = [0.62 - 0.26 * segment / len(body) for segment in range(len(body))]
         for outline, paint in ((0.16, FRAME_COLOUR), (0.0, _hex(blend(WATER_COLOUR, skin, 0.85)))):
@@ -266,7 +281,7 @@ class _Canvas:
     def _sides(self) -> Iterator[tuple[int, list[tuple[float, float]]]]:
         """What stands on each side that is not open, and the side's two ends."""
         height, width = self._map.height, self._map.width
-        for edges, dx, dy in ((self._map.horizontal, 1, 0), (self._map.vertical, 0, 1)):
+        for edges, dx, dy in ((self._shown.horizontal, 1, 0), (self._shown.vertical, 0, 1)):
             for y, x in np.argwhere(edges != OPEN).tolist():
                 for at_x in (x, width) if dy and x == 0 else (x,):
                     for at_y in (y, height) if dx and y == 0 else (y,):
@@ -331,14 +346,35 @@ def _headings(loong_map: LoongMap, body: Int32) -> list[int | None]:
     return headings
 
 
+def _uncovered(loong_map: LoongMap, unknown: NDArray[np.bool_] | None) -> LoongMap:
+    """The map without what is known of no tile that is known."""
+    if unknown is None:
+        return loong_map
+    beds, north, west = (
+        np.where(hidden, nothing, values)
+        for hidden, nothing, values in (
+            (unknown[..., None], np.int32(0), loong_map.gaps),
+            (unknown & np.roll(unknown, 1, axis=0), np.int32(OPEN), loong_map.horizontal),
+            (unknown & np.roll(unknown, 1, axis=1), np.int32(OPEN), loong_map.vertical),
+        )
+    )
+    return replace(loong_map, gaps=beds, horizontal=north, vertical=west)
+
+
 def _draw(
-    loong_map: LoongMap, dragons: Sequence[BoardDragon] | None, pearls: NDArray[np.bool_] | None, side: int
+    loong_map: LoongMap,
+    dragons: Sequence[BoardDragon] | None,
+    pearls: NDArray[np.bool_] | None,
+    side: int,
+    unknown: NDArray[np.bool_] | None,
 ) -> Image.Image:
     """The board alone, with a margin."""
     tile = min(LARGEST_TILE, max(SMALLEST_TILE, side // max(loong_map.width, loong_map.height)))
-    canvas = _Canvas(loong_map, tile)
+    canvas = _Canvas(loong_map, tile, unknown)
     dragons = starting_dragons(loong_map) if dragons is None else dragons
     canvas.beds()
+    if unknown is not None:
+        canvas.veil(unknown)
     canvas.kelp()
     if pearls is not None:
         canvas.pearls(pearls)
@@ -346,7 +382,8 @@ def _draw(
         canvas.body(dragon)
     canvas.portals()
     for dragon in dragons:
-        canvas.head(dragon)
+        if not dragon.headless:
+            canvas.head(dragon)
     return canvas.large.reduce(_SUPERSAMPLING)
 
 
@@ -376,14 +413,22 @@ def _draw_key(picture: Image.Image, top: int) -> None:
     draw.text((x + 2, middle), text, font=font, fill=MUTED_COLOUR, anchor="lm")
 
 
-def _lattice(loong_map: LoongMap, dragons: Sequence[BoardDragon], pearls: NDArray[np.bool_] | None) -> NDArray[np.str_]:
+def _lattice(
+    loong_map: LoongMap,
+    dragons: Sequence[BoardDragon],
+    pearls: NDArray[np.bool_] | None,
+    unknown: NDArray[np.bool_] | None,
+) -> NDArray[np.str_]:
     """Colours [2 * height + 1, 2 * width + 1]: tiles at odd rows and columns, edges between them."""
     height, width = loong_map.height, loong_map.width
+    shown = _uncovered(loong_map, unknown)
     lattice = np.full((2 * height + 1, 2 * width + 1), WATER_COLOUR, dtype="<U7")
-    for y, x in np.argwhere(loong_map.gaps[:, :, 1] > 0).tolist():
-        lattice[2 * y + 1, 2 * x + 1] = bed_colour(*loong_map.gaps[y, x].tolist())
+    if unknown is not None:
+        lattice[1::2, 1::2][unknown] = FRAME_COLOUR
+    for y, x in np.argwhere(shown.gaps[:, :, 1] > 0).tolist():
+        lattice[2 * y + 1, 2 * x + 1] = bed_colour(*shown.gaps[y, x].tolist())
     colours = portal_colours(loong_map)
-    for edges, row, column in ((loong_map.horizontal, 0, 1), (loong_map.vertical, 1, 0)):
+    for edges, row, column in ((shown.horizontal, 0, 1), (shown.vertical, 1, 0)):
         for y, x in np.argwhere(edges != OPEN).tolist():
             value = int(edges[y, x])
             at = 2 * y + row, 2 * x + column
@@ -397,6 +442,9 @@ def _lattice(loong_map: LoongMap, dragons: Sequence[BoardDragon], pearls: NDArra
         lattice[1::2, 1::2][pearls] = PEARL_COLOUR
     for dragon in dragons:
         skin = _hex(blend(WATER_COLOUR, TEAM_COLOURS[dragon.team], 0.8))
+        if dragon.headless:
+            lattice[1::2, 1::2][dragon.body[:, 1], dragon.body[:, 0]] = skin
+            continue
         headings = _headings(loong_map, dragon.body)
         for (x, y), heading in zip(dragon.body[1:].tolist(), headings, strict=True):
             lattice[2 * y + 1, 2 * x + 1] = skin
@@ -414,14 +462,20 @@ def _lattice(loong_map: LoongMap, dragons: Sequence[BoardDragon], pearls: NDArra
     return lattice
 
 
-def _signs(loong_map: LoongMap, dragons: Sequence[BoardDragon], pearls: NDArray[np.bool_] | None) -> Text:
+def _signs(
+    loong_map: LoongMap,
+    dragons: Sequence[BoardDragon],
+    pearls: NDArray[np.bool_] | None,
+    unknown: NDArray[np.bool_] | None,
+) -> Text:
     height, width = loong_map.height, loong_map.width
+    shown = _uncovered(loong_map, unknown)
     names = dict(
         zip(loong_map.portals, _PORTAL_SIGNS * (1 + len(loong_map.portals) // len(_PORTAL_SIGNS)), strict=False)
     )
     signs = np.full((2 * height + 1, 2 * width + 1), " ")
     meeting = np.zeros(signs.shape, np.int64)  # at corners: which of the four sides have kelp
-    for edges, row, column in ((loong_map.horizontal, 0, 1), (loong_map.vertical, 1, 0)):
+    for edges, row, column in ((shown.horizontal, 0, 1), (shown.vertical, 1, 0)):
         for y, x in np.argwhere(edges != OPEN).tolist():
             value = int(edges[y, x])
             for at_y in (2 * y, 2 * height) if column and y == 0 else (2 * y,):
@@ -435,11 +489,15 @@ def _signs(loong_map: LoongMap, dragons: Sequence[BoardDragon], pearls: NDArray[
     corners = (slice(None, None, 2), slice(None, None, 2))
     signs[corners] = np.array(list(_BOX))[meeting[corners]]
     tiles = signs[1::2, 1::2]
-    tiles[loong_map.gaps[:, :, 1] > 0] = "·"
+    tiles[shown.gaps[:, :, 1] > 0] = "·"
+    if unknown is not None:
+        tiles[unknown] = "?"
     if pearls is not None:
         tiles[pearls] = "o"
     for dragon in dragons:
         tiles[dragon.body[:, 1], dragon.body[:, 0]] = "ab"[dragon.team]
+        if dragon.headless:
+            continue
         x, y = dragon.body[0].tolist()
         tiles[y, x] = "Q" if dragon.number in QUEENS else "AB"[dragon.team]
     return Text("\n".join("".join(row).rstrip() for row in signs.tolist()), no_wrap=True, overflow="crop")
