@@ -18,7 +18,7 @@ from sparring.errors import SparringError
 from sparring.games.checker import check_game
 from sparring.games.loong import Loong, LoongDecisions
 from sparring.games.loong_rows import SCRIPTS, VIEW
-from sparring.games.replaying import first_difference, play
+from sparring.games.replaying import choose, first_difference, play
 from sparring.levels.pool import MapPool, build_pool
 
 NOBODY = 255
@@ -86,6 +86,34 @@ def test_scripted_lanes_play_what_asked_players_play(pool: MapPool) -> None:
         asked_results |= dict(zip(outcome.ended.tolist(), map(bytes, outcome.results.numpy()), strict=True))
     assert seen == expected and all(len(rows) > 3 for rows in seen.values())
     assert results == asked_results and len(results) == len(PAIRS)
+
+
+def test_what_learners_remember_does_not_depend_on_who_asks_the_others(pool: MapPool) -> None:
+    hidden, asked = (Loong(lanes=4, seed=SEED, maps=pool, observe="inputs") for _ in range(2))
+    hidden.restart(LANES[:4], LEVELS[:4], SEEDS[:4], PAIRS[:4])
+    asked.restart(LANES[:4], LEVELS[:4], SEEDS[:4])
+    shown: tuple[list[Any], list[Any]] = ([], [])
+    for _ in range(40):
+        rows = hidden.decisions()
+        shown[0].extend(told(rows))
+        hidden.act(choose(hidden, rows))
+    while len(shown[1]) < len(shown[0]) + 40:
+        rows = asked.decisions()
+        if not len(rows):
+            break
+        script = PAIRS[rows.lane, rows.team].long()
+        learns = script == NOBODY
+        shown[1].extend(told(rows[learns]))
+        actions = choose(asked, rows)
+        given = torch.zeros(len(rows), 80, dtype=torch.uint8)
+        if not learns.all():
+            given[~learns] = asked.scripted(rows[~learns], script[~learns], seed=SEED)
+        actions[~learns] = -1
+        asked.act(actions, given)
+    for lane in range(4):
+        one, other = ([row for at, row in side if at == lane] for side in shown)
+        shorter = min(len(one), len(other))
+        assert one[:shorter] == other[:shorter] and shorter > 3
 
 
 def test_learners_are_paid_and_shown_and_scripted_dragons_are_not(pool: MapPool) -> None:

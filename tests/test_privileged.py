@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -453,6 +455,14 @@ def test_all_bytes_are_small_and_every_plane_is_used() -> None:
     for name, values in highest.items():
         unused = [plane for plane, value in zip(NAMES[name], values.tolist(), strict=True) if value == 0]
         assert not unused and values.max() <= 127, name
+
+
+@pytest.mark.parametrize("field", list(NAMES))
+def test_the_document_names_all_planes_in_their_order(field: str) -> None:
+    text = (Path(__file__).resolve().parents[1] / "docs" / "loong-knowledge.md").read_text()
+    part = text.partition(f"**privileged {field}** [")[2].partition("**")[0].partition("\n\n`")[0].partition("\n## ")[0]
+    names = re.findall("`([^`]+)`", "".join(line.split("|")[1] for line in part.splitlines() if line.startswith("| `")))
+    assert names == NAMES[field]
 
 
 def test_arrays_and_lanes_that_are_none_are_refused() -> None:
