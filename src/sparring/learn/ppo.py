@@ -168,15 +168,16 @@ class PPO:
         """Train on a rollout. Returns what there is to tell of it; raises SparringError where a number is no number."""
         config, n = self.config, len(rollout)
         target = estimates.target
+        if not target.isfinite().all():
+            raise SparringError(self._diagnosis("a value or an advantage"))
         told = {
             "explained_variance": explained_variance(estimates.value[:n], target[:n]),
             "value": float(estimates.value[:n].mean()),
             "advantage_spread": float(estimates.advantage[:n].std(correction=0)),
         }
         self.scale.update(target[rollout.nodes.successor >= 0], (self.critic.value, self.critic.team_value))
-        mean, spread = self.scale.moments()
         self._set_lr(progress)
-        batches = _Batches(rollout, estimates.advantage[:n], (target - mean) / spread, config)
+        batches = self.batches(rollout, estimates)
         sums: dict[str, float] = {}
         steps = 0
         stopped = False
@@ -193,6 +194,12 @@ class PPO:
                 break
         self.updates += 1
         return {**told, **{name: total / steps for name, total in sums.items()}, "steps": float(steps)}
+
+    def batches(self, rollout: Rollout, estimates: Estimates) -> Batches:
+        """The rollout's minibatches, with targets in the critic's units."""
+        mean, spread = self.scale.moments()
+        advantage, target = estimates.advantage[: len(rollout)], (estimates.target - mean) / spread
+        return Batches(rollout, advantage, target, self.config)
 
     def state(self) -> dict[str, Any]:
         return {
@@ -211,7 +218,7 @@ class PPO:
         self.scale.load_state(state["scale"])
         self.updates = state["updates"]
 
-    def _descend(self, batch: _Batch, entropy_weight: float) -> dict[str, float]:
+    def _descend(self, batch: Batch, entropy_weight: float) -> dict[str, float]:
         """One step of both optimisers, none if the policy has already moved too far."""
         config = self.config
         self.teacher.train()
@@ -235,12 +242,16 @@ class PPO:
         value_loss = nn.functional.mse_loss(value, batch.target)
         team_loss = nn.functional.mse_loss(team_value, batch.team_target)
         losses = (actor_loss, config.value_weight * (value_loss + team_loss))
+        norms = []
         for loss, parameters, optimiser in zip(losses, self._parameters, self._optimisers, strict=True):
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             norm = nn.utils.get_total_norm([each.grad for each in parameters if each.grad is not None])
             if not norm.isfinite():  # before clipping, which spreads it to every layer
-                raise SparringError(self._diagnosis())
+                raise SparringError(self._diagnosis("a gradient"))
+            norms.append(norm)
+        # Both are known to be sound before either network changes.
+        for norm, parameters, optimiser in zip(norms, self._parameters, self._optimisers, strict=True):
             nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
             optimiser.step()
         entropies = {
@@ -256,15 +267,24 @@ class PPO:
             **entropies,
         }
 
-    def _diagnosis(self) -> str:
-        for network, name in ((self.teacher, "teacher"), (self.critic, "critic")):
-            for layer, parameter in network.named_parameters():
-                if parameter.grad is not None and not parameter.grad.isfinite().all():
-                    return (
-                        f"update {self.updates}: the gradient of {name}.{layer} is not finite: "
-                        "the last checkpoint is whole; continue from it with a smaller ppo.lr"
-                    )
-        return f"update {self.updates}: a gradient is not finite"
+    def _diagnosis(self, what: str) -> str:
+        """Which layer it was: one whose weights are no numbers, or else the one that is nearest to the loss, since
+        gradients carry what is wrong with them from there to all layers before."""
+        named = [
+            (f"{network}.{name}", parameter)
+            for network, module in (("teacher", self.teacher), ("critic", self.critic))
+            for name, parameter in module.named_parameters()
+        ]
+        faults = [f"the weights of {name} are" for name, parameter in named if not parameter.isfinite().all()]
+        faults += [
+            f"the gradient of {name} is"
+            for name, parameter in reversed(named)
+            if parameter.grad is not None and not parameter.grad.isfinite().all()
+        ]
+        return (
+            f"update {self.updates}: {faults[0] if faults else what + ' is'} not finite: "
+            "the last checkpoint is whole; continue from it with a smaller ppo.lr"
+        )
 
     def _set_lr(self, progress: float) -> None:
         config = self.config
@@ -281,7 +301,7 @@ def between(ends: tuple[float, float], progress: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Batch:
+class Batch:
     """Some blocks of a rollout: r decisions in s stretches, with b boards."""
 
     inputs: Tensor
@@ -300,7 +320,7 @@ class _Batch:
     team_target: Tensor
 
 
-class _Batches:
+class Batches:
     """Cuts a rollout into minibatches of whole blocks."""
 
     def __init__(self, rollout: Rollout, advantage: Tensor, target: Tensor, config: PPOConfig) -> None:
@@ -312,7 +332,7 @@ class _Batches:
         self._sizes = torch.bincount(rollout.block)
         self._blocks = self._sizes.nonzero().view(-1)
 
-    def shuffled(self, seed: int, update: int, epoch: int) -> Iterator[_Batch]:
+    def shuffled(self, seed: int, update: int, epoch: int) -> Iterator[Batch]:
         """All decisions once; the order depends on the three numbers alone."""
         generator = torch.Generator().manual_seed(_core.mix64(_core.mix64(seed) ^ (update * 64 + epoch)) >> 1)
         chosen: list[int] = []
@@ -326,7 +346,7 @@ class _Batches:
         if chosen:
             yield self._batch(chosen)
 
-    def _batch(self, blocks: list[int]) -> _Batch:
+    def _batch(self, blocks: list[int]) -> Batch:
         rollout, nodes = self._rollout, self._rollout.nodes
         wanted = torch.tensor(blocks)
         rows = torch.isin(rollout.block, wanted).nonzero().view(-1)
@@ -335,7 +355,7 @@ class _Batches:
         boards = torch.isin(nodes.block[:rounds], wanted).nonzero().view(-1)
         place = torch.full((len(nodes.board),), -1)
         place[boards] = torch.arange(len(boards))
-        return _Batch(
+        return Batch(
             inputs=rollout.inputs[rows],
             mask=rollout.mask[rows],
             lengths=self._lengths[stretches],

@@ -31,6 +31,8 @@ MILESTONE = 100
 """The round at whose start standings are kept for what is told of a match."""
 _STANDINGS = ("dragons", "total", "queen", "longest")
 """In the order of `Loong.standings`."""
+_TRIES = 100
+"""Matches that a lane may start in vain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,7 @@ class SelfPlay:
         self.episodes_ended: list[EpisodeRow] = []
         self._ended: list[LoongMatchRow] = []
         self._told: dict[str, float] = {}
-        # Positive advantages of the matches that go on, for the scores of their levels.
+        # Of the matches with itself that go on: sum and number of positive advantages, for the scores of their levels.
         self._surprise = torch.zeros(game.lanes, 2, dtype=torch.float64)
         self._level = torch.zeros(game.lanes, dtype=torch.int64)
         self._match = torch.zeros(game.lanes, dtype=torch.int64)  # as the game counts them: it has begun one of its own
@@ -163,11 +165,22 @@ class SelfPlay:
         self._milestone.copy_(state["milestone"])
 
     def _start(self, lanes: Tensor) -> None:
-        self._match[lanes] += 1
-        self._milestone[lanes] = -1
-        self._level[lanes] = self.levels.draw(lanes, self._match[lanes])
-        self._scripts[lanes] = self._opponents(lanes)
-        self.game.restart(lanes, self._level[lanes], scripts=self._scripts[lanes])
+        """Start the next matches. One that ends before the learner's first turn taught it nothing and does not count:
+        another is drawn."""
+        for _ in range(_TRIES):
+            self._match[lanes] += 1
+            self._milestone[lanes] = -1
+            self._level[lanes] = self.levels.draw(lanes, self._match[lanes])
+            self._scripts[lanes] = self._opponents(lanes)
+            self.game.restart(lanes, self._level[lanes], scripts=self._scripts[lanes])
+            lanes = lanes[~torch.isin(lanes, self.game.decisions().lane)]
+            if len(lanes) == 0:
+                return
+        level = self.game.maps[int(self._level[lanes[0]])].source
+        raise SparringError(
+            f"{_TRIES} matches one after another ended before the learner's first turn, the last on {level}: "
+            "give maps on which the teams start further apart"
+        )
 
     def _opponents(self, lanes: Tensor) -> Tensor:
         """Scripts uint8 [k, 2] of the matches that start in these lanes, drawn by (seed, lane, match)."""
@@ -195,9 +208,6 @@ class SelfPlay:
             score.append(total / max(count, 1.0))
         if level:
             self.levels.update(torch.tensor(level), torch.tensor(score, dtype=torch.float64))
-        goes_on = rollout.match == self._match[lane]
-        first = torch.zeros(self.game.lanes, dtype=torch.bool)
-        first[lane[~goes_on]] = True  # another match was played in this rollout before
-        self._surprise[first] = 0.0
+        goes_on = (rollout.match == self._match[lane]) & self.game.learners.all(dim=1)[lane]
         self._surprise[:, 0].index_add_(0, lane[goes_on], surprise[goes_on])
         self._surprise[:, 1].index_add_(0, lane[goes_on], torch.ones_like(surprise[goes_on]))
