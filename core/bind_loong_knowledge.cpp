@@ -68,13 +68,20 @@ class LoneDragons {
 
   // The reply to the judge.
   nb::bytes act(i64 packed, i64 slot) {
-    Lone lone = living(slot);
-    if (!choosable(lone.memory.life, packed))
-      throw std::invalid_argument(std::to_string(packed) + " is no choice, or not of the role that is held");
-    ActionRow action;
-    choose(lone.memory, packed, packet_key(lone.who, build_), action);
-    if (action.kind == Kind::kMove) remember_steps(lone.memory.life, action.step_count);
+    const ActionRow action = chosen(packed, slot);
     return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
+  }
+
+  // The same for dragons in these slots, as rows.
+  nb::object act_rows(const Numbers& packed, const Numbers& slots) {
+    const std::size_t n = packed.shape(0);
+    if (slots.shape(0) != n) throw std::invalid_argument("there must be a choice for each slot");
+    std::vector<u8> rows(n * sizeof(ActionRow));
+    for (std::size_t i = 0; i < n; ++i) {
+      const ActionRow action = chosen(packed.data()[i], slots.data()[i]);
+      std::memcpy(rows.data() + i * sizeof action, &action, sizeof action);
+    }
+    return own_array(std::move(rows), {n, sizeof(ActionRow)});
   }
 
   void forget(i64 slot) { at(slot).clear(); }
@@ -90,6 +97,16 @@ class LoneDragons {
   Lone living(i64 slot) {
     if (at(slot).empty()) throw std::logic_error("the dragon of this slot has not been told anything");
     return Lone::at(at(slot).data());
+  }
+
+  ActionRow chosen(i64 packed, i64 slot) {
+    Lone lone = living(slot);
+    if (!choosable(lone.memory.life, packed))
+      throw std::invalid_argument(std::to_string(packed) + " is no choice, or not of the role that is held");
+    ActionRow action;
+    choose(lone.memory, packed, packet_key(lone.who, build_), action);
+    if (action.kind == Kind::kMove) remember_steps(lone.memory.life, action.step_count);
+    return action;
   }
 
   // Another dragon, or an earlier round, is another life.
@@ -205,6 +222,7 @@ void bind_loong_knowledge(nb::module_& m) {
       .def("observe", &LoneDragons::observe, "init"_a, "block"_a, "slot"_a = 0)
       .def("observe_views", &LoneDragons::observe_views, "slots"_a, "identities"_a, "views"_a)
       .def("act", &LoneDragons::act, "packed"_a, "slot"_a = 0)
+      .def("act_rows", &LoneDragons::act_rows, "packed"_a, "slots"_a)
       .def("forget", &LoneDragons::forget, "slot"_a = 0)
       .def("remembered", &LoneDragons::remembered, "slot"_a = 0);
 }

@@ -191,10 +191,10 @@ def test_a_wasm_without_sense_loses_its_match(tmp_path: Path) -> None:
 def test_what_is_no_player_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "bot.txt").write_text("")
     for spec, text in (
-        ("startr", "no player startr: there is no such bot folder, .zip or .wasm; did you mean starter?"),
+        ("startr", "no player startr: there is no such bot folder, .zip, .wasm or run; did you mean starter?"),
         ("qqq", "the names are forager, hunter, splitter, legal, reckless, starter"),
         (str(tmp_path / "bot.txt"), "is no player: give a bot's folder, a .zip of it, or a .wasm"),
-        (str(tmp_path / "none.zip"), "there is no such bot folder, .zip or .wasm"),
+        (str(tmp_path / "none.zip"), "there is no such bot folder, .zip, .wasm or run"),
     ):
         with pytest.raises(SparringError) as error:
             load_entrant(spec)

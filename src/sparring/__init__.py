@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sparring.runs.evaluate import Evaluation, evaluate
     from sparring.runs.listing import compare, list_runs, prune
     from sparring.runs.play import play
-    from sparring.runs.policy import TrainedPolicy, load
+    from sparring.runs.policy import TrainedPolicy, TrainedTeacher, load, load_teacher
     from sparring.runs.recipe import Recipe, load_recipe
     from sparring.runs.train import RunResult, train
 
@@ -33,6 +33,8 @@ _HOMES = {
     "RunResult": "runs.train",
     "load": "runs.policy",
     "TrainedPolicy": "runs.policy",
+    "TrainedTeacher": "runs.policy",
+    "load_teacher": "runs.policy",
     "evaluate": "runs.evaluate",
     "Evaluation": "runs.evaluate",
     "play": "runs.play",
@@ -47,11 +49,13 @@ __all__ = [
     "RunResult",
     "SparringError",
     "TrainedPolicy",
+    "TrainedTeacher",
     "compare",
     "evaluate",
     "list_runs",
     "load",
     "load_recipe",
+    "load_teacher",
     "make",
     "play",
     "prune",

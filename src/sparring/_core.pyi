@@ -331,6 +331,9 @@ class LoongDragons:
     def act(self, packed: int, slot: int = 0) -> bytes:
         """The reply to the judge for a choice. Raises ValueError if the dragon cannot choose it."""
 
+    def act_rows(self, packed: NDArray[int64], slots: NDArray[int64]) -> NDArray[uint8]:
+        """The same for dragons in these slots, both [n], as rows of LOONG_ACTION."""
+
     def forget(self, slot: int = 0) -> None:
         """End the life in a slot."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -510,8 +510,13 @@ class Loong:
             raise SparringError(f"loong: {where}, round {int(row['round'])}: {why}; its match does not count")
 
 
-def map_pool(maps: str | Path | Sequence[str | Path] | MapPool) -> MapPool:
-    """The maps that `Loong` was asked for. Raises SparringError, as `Loong` does."""
+def map_pool(
+    maps: str | Path | Sequence[str | Path] | MapPool, *, progress: Callable[[int], None] | None = None
+) -> MapPool:
+    """The maps that `Loong` was asked for. Raises SparringError, as `Loong` does.
+
+    progress: is called with the number of maps generated so far, unless they are in the cache folder
+    """
     if isinstance(maps, MapPool):
         return maps
     if isinstance(maps, str) and maps.startswith("generated"):
@@ -524,7 +529,9 @@ def map_pool(maps: str | Path | Sequence[str | Path] | MapPool) -> MapPool:
             cache = folder
         except OSError:
             cache = None  # then they are made every time
-        return build_pool(seed=int(numbers[0]), generated=int(numbers[1]), exclude_shipped=False, cache=cache)
+        return build_pool(
+            seed=int(numbers[0]), generated=int(numbers[1]), exclude_shipped=False, cache=cache, progress=progress
+        )
     paths = [maps] if isinstance(maps, str | Path) else list(maps)
     folders = [shipped_folder() if path == "shipped" else Path(path) for path in paths]
     missing = [path for path in folders if not path.exists()]

@@ -12,6 +12,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.judge.build import build_bot, keep_wasm, program
 from sparring.judge.official import toolkit
+from sparring.runs.folder import RunFolder, all_runs
 
 STARTER = "starter"
 """The bot that the toolkit gives to every newcomer."""
@@ -22,27 +23,29 @@ class Entrant:
     """One that plays. Two with the same hash play the same.
 
     name: of the folder or file, or what it was called by
-    kind: "wasm", a bot in the judge's sandbox; "scripted", a player of the core; "served", a policy outside, which only
-        served play can ask (`sparring.judge.served`)
-    hash: SHA-256 of the bot's WebAssembly, or of the core's source and the name; of a policy, what its owner says
-    path: the WebAssembly, a file in the cache folder that never changes; None for a scripted player
+    kind: "wasm", a bot in the judge's sandbox; "scripted", a player of the core; "teacher", of a run
+        (`sparring.judge.teachers`); "served", a policy outside, which only served play can ask
+        (`sparring.judge.served`)
+    hash: SHA-256 of the bot's WebAssembly, or of the core's source and the name; of the core's source and a teacher's
+        weights; of a policy, what its owner says
+    path: the WebAssembly or the weights, a file in the cache folder that never changes; None for a scripted player
     """
 
     name: str
-    kind: Literal["wasm", "scripted", "served"]
+    kind: Literal["wasm", "scripted", "served", "teacher"]
     hash: str
     path: Path | None = None
 
 
 def load_entrant(spec: str | Path) -> Entrant:
-    """Who is meant by a bot folder, a .zip, a .wasm, the name of a scripted player, or "starter".
+    """Who is meant by a bot folder, a .zip, a .wasm, the name of a scripted player, "starter", or a run of Loong.
 
     A path that exists goes before a name; `./starter` is always a path. Builds and compiles the bot if it must be: the
     first match then starts at once in every process. Raises SparringError, in one line, for all that cannot play.
     """
     path = Path(spec)
     if path.exists() or str(spec) not in (*_core.LOONG_SCRIPTS, STARTER):
-        return _bot(path) if path.exists() else _run(str(spec))
+        return _bot(path) if path.exists() and not RunFolder(path).exists else _run(spec)
     if spec == STARTER:
         return _bot(Path(toolkit("init").TEMPLATES) / "cpp", name=STARTER)
     name = str(spec)
@@ -63,9 +66,12 @@ def _bot(path: Path, name: str = "") -> Entrant:
     return Entrant(called, "wasm", hashlib.sha256(wasm.read_bytes()).hexdigest(), wasm)
 
 
-def _run(spec: str) -> Entrant:
-    """The one place where the name or the folder of a run will be looked up; none can play yet."""
-    names = (*_core.LOONG_SCRIPTS, STARTER)
-    near = difflib.get_close_matches(spec, names, n=1)
+def _run(spec: str | Path) -> Entrant:
+    if RunFolder(spec).exists:
+        from sparring.judge.teachers import teacher_entrant  # imported here, so that bots do not wait for torch
+
+        return teacher_entrant(spec)
+    names = (*_core.LOONG_SCRIPTS, STARTER, *(folder.name for folder in all_runs()))
+    near = difflib.get_close_matches(str(spec), names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(names)}"
-    raise SparringError(f"no player {spec}: there is no such bot folder, .zip or .wasm; {hint}")
+    raise SparringError(f"no player {spec}: there is no such bot folder, .zip, .wasm or run; {hint}")

@@ -225,17 +225,28 @@ class ServedLoong:
         ended: NDArray[np.void] = outcome.results.numpy().view(LANE)[:, 0]
         return ended
 
+    def jobs_of(self, rows: Decisions) -> list[Job]:
+        """The jobs that rows are of."""
+        pairs = zip(rows.lane.tolist(), rows.match.tolist(), strict=True)
+        return [self.jobs[self.index(lane, match)] for lane, match in pairs]
+
+    def identities(self, rows: LoongDecisions) -> NDArray[np.int32]:
+        """int32 [n, 5], who the dragons are: id, team, width, height and unit limit of the map."""
+        pairs = zip(rows.lane.tolist(), rows.match.tolist(), strict=True)
+        identities = np.zeros((len(rows), 5), np.int32)
+        identities[:, 0], identities[:, 1] = rows.dragon, rows.team
+        maps = [self._maps[self.index(lane, match)][:3] for lane, match in pairs]
+        identities[:, 2:] = np.array(maps, np.int32).reshape(-1, 3)
+        return identities
+
     def scripted(self, rows: Decisions, script: str | Tensor, *, seed: int = SCRIPT_SEED) -> Tensor:
         """What scripted players do in rows of the last `decisions()`: uint8 [n, 80], as `Loong.scripted` tells it."""
         now = self.decisions()
         at = torch.searchsorted(now.lane, rows.lane)
-        jobs = [self.index(lane, match) for lane, match in zip(rows.lane.tolist(), rows.match.tolist(), strict=True)]
-        identities = np.zeros((len(rows), 5), np.int32)
-        identities[:, 0], identities[:, 1] = now.dragon[at], rows.team
-        identities[:, 2:] = np.array([self._maps[job][:3] for job in jobs], np.int32).reshape(-1, 3)
+        identities = self.identities(now[at])
         numbers = script if isinstance(script, Tensor) else torch.full((len(rows),), script_number(script))
         actions = np.zeros((len(rows), ACTION.itemsize), np.uint8)
-        seeds = np.array([self.jobs[job].seed for job in jobs], np.uint64)
+        seeds = np.array([job.seed for job in self.jobs_of(rows)], np.uint64)
         _core.loong_decide_rows(
             numbers.numpy().astype(np.uint8)[:, None], identities, rows.obs.numpy(), seed, seeds, actions
         )

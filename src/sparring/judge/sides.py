@@ -1,4 +1,4 @@
-"""Who answers for a team in a match: a bot in the sandbox, or a scripted player."""
+"""Who answers for a team in a match: a bot in the sandbox, a scripted player, or the teacher of a run."""
 
 from __future__ import annotations
 
@@ -76,6 +76,11 @@ def open_side(entrant: Entrant, *, seed: int, team: str) -> closing[Side]:
     """Let an entrant answer for team "A" or "B" of the match with this seed. The context ends all that it started."""
     if entrant.kind == "scripted":
         return closing(ScriptedSide(entrant.name, seed=seed))
+    if entrant.kind == "teacher":
+        from sparring.judge.teachers import TeacherSide
+
+        assert entrant.path is not None
+        return closing(TeacherSide(entrant.path))
     from sparring.judge.sandbox import SandboxSide
 
     return closing(SandboxSide(entrant, seed=seed, team=team))

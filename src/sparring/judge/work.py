@@ -10,11 +10,13 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from itertools import chain
 from multiprocessing import connection, resource_tracker
 from typing import Any, Protocol
 
+from sparring.cache import keep
 from sparring.errors import SparringError
 from sparring.judge.build import keep_wasm
 from sparring.judge.entrants import Entrant, load_entrant
@@ -88,10 +90,19 @@ def play_missing(
     Raises SparringError when four matches in a row fail, instead of trying on for hours.
     """
     records.forget_failures()
-    missing = {job.key: job for job in jobs if records.get(job) is None}
+    missing = {job.key: job for job in jobs if records.get(job) is None}.values()
+    taught = [job for job in missing if "teacher" in (job.a.kind, job.b.kind)] if cluster is None else []
+    others = [job for job in missing if job not in taught]
     failures = 0
-    with closing(play_all(missing.values(), workers=workers, cluster=cluster, play=play)) as played:
-        for _, record in played:
+    with ExitStack() as stack:
+        streams: list[Iterable[tuple[Job, Record]]] = [
+            stack.enter_context(closing(play_all(others, workers=workers, cluster=cluster, play=play)))
+        ]
+        if taught:
+            from sparring.judge.teachers import play_taught  # imported here, so that bots do not wait for torch
+
+            streams.append(stack.enter_context(closing(play_taught(taught, workers=workers))))
+        for _, record in chain.from_iterable(streams):
             records.append(record)
             failures = failures + 1 if isinstance(record, FailedMatch) else 0
             if isinstance(record, FailedMatch) and failures == _MOST_FAILURES:
@@ -299,10 +310,15 @@ def _play_there(play: Play, job: Job, *wasm: bytes | None) -> PlayedMatch | Spar
 
 
 def entrant_here(entrant: Entrant, wasm: bytes | None) -> Entrant:
-    """An entrant of another machine on this one, its WebAssembly put into the cache folder.
+    """An entrant of another machine on this one, its WebAssembly or weights put into the cache folder.
 
     Raises SparringError where a scripted player of this name is another one here.
     """
+    if wasm is not None and entrant.kind == "teacher":
+        from sparring.judge.teachers import weights_path
+
+        keep(weights_path(entrant.hash), wasm)
+        return replace(entrant, path=weights_path(entrant.hash))
     if wasm is not None:
         return replace(entrant, path=keep_wasm(wasm))
     if entrant.kind == "scripted" and load_entrant(entrant.name).hash != entrant.hash:

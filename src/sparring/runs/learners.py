@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from sparring.errors import SparringError
@@ -40,21 +40,27 @@ class Learner(Protocol):
     def load_state(self, state: dict[str, Any]) -> None: ...
 
 
-def game_options(recipe: Recipe) -> dict[str, Any]:
-    """What the recipe's game is made with, besides lanes and seed."""
+def game_options(recipe: Recipe, say: Callable[[str], None]) -> dict[str, Any]:
+    """What the recipe's game is made with, besides lanes and seed. say: hears of what takes long."""
     if recipe.game == "loong":
-        return {"maps": training_maps(recipe.loong.maps), "observe": "inputs", "threads": recipe.threads}
+        return {"maps": training_maps(recipe.loong.maps, say), "observe": "inputs", "threads": recipe.threads}
     return dict(flat(recipe.tennis)) | {"threads": recipe.threads} if recipe.game == "tennis" else {}
 
 
-def training_maps(sources: Sequence[str]) -> MapPool:
+def training_maps(sources: Sequence[str], say: Callable[[str], None] = lambda line: None) -> MapPool:
     """The maps that these name, each once. Generated ones are kept in the cache folder.
 
     sources: each "generated:SEED:COUNT", a folder or a file
+    say:     hears, every 500 maps, of those that are generated now
 
     Raises SparringError for a map that ships with the judge, one that the judge refuses, and where nothing is there.
     """
-    maps = {each.hash: each for source in sources for each in map_pool(source)}
+
+    def made(number: int) -> None:
+        if number % 500 == 0:
+            say(f"generating maps, about 50 a second, to be kept for the next time: {number:,} so far")
+
+    maps = {each.hash: each for source in sources for each in map_pool(source, progress=made)}
     for shipped in SHIPPED.keys() & maps.keys():
         raise SparringError(
             f"loong.maps: {maps[shipped].source} is {SHIPPED[shipped]}, which ships with the judge: no run trains on "

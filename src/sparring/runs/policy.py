@@ -12,11 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Decisions
+from sparring.policies.loong import Teacher, preset
 from sparring.policies.mlp import Actor
 from sparring.runs import checkpoint
-from sparring.runs.folder import find_run
+from sparring.runs.folder import RunFolder, find_run
 from sparring.runs.recipe import Recipe
 from sparring.settings import from_table
 
@@ -65,21 +67,35 @@ class TrainedPolicy:
     @property
     def hash(self) -> str:
         """The first 16 digits of the SHA-256 of the weights: the same weights have the same hash."""
-        digest = hashlib.sha256()
-        for name, tensor in self.actor.state_dict().items():
-            digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-        return digest.hexdigest()[:16]
+        return _digest(self.actor).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class TrainedTeacher:
+    """The teacher of a run of Loong, in evaluation mode."""
+
+    name: str
+    """The run."""
+    recipe: Recipe
+    decisions: int
+    """How far the run had been trained."""
+    teacher: Teacher
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the core's source, which decides what it is told, and of the weights."""
+        return _digest(self.teacher, _core.source_hash).hexdigest()
 
 
 def load(run: str | Path) -> TrainedPolicy:
     """The policy of a run as its last checkpoint has it, on the CPU.
 
-    run: a run's name or path. Raises SparringError: unknown run, or a checkpoint that cannot be read.
+    run: a run's name or path. Raises SparringError: unknown run, a run of Loong, or a checkpoint that cannot be read.
     """
-    folder = find_run(run)
-    content = checkpoint.read(folder.checkpoint)
+    folder, content, recipe = _read(run)
     where = str(folder.checkpoint)
-    recipe = from_table(Recipe, content["recipe"], where=where)
+    if recipe.algorithm == "ppo":
+        raise SparringError(f"run {folder.name} plays loong: sparring.load_teacher loads it")
     actor = Actor(
         content["observation"],
         content["action"],
@@ -87,10 +103,7 @@ def load(run: str | Path) -> TrainedPolicy:
         normalised=recipe.ddpg.actor_normalised,
         generator=torch.Generator(),
     )
-    weights = content["learner"]["actor_target"]  # as in DDPG.policy
-    if unfit := checkpoint.misfit(weights, actor.state_dict()):
-        raise SparringError(f"{where} does not fit its own recipe: {unfit}")
-    actor.load_state_dict(weights)
+    _take(actor, content["learner"]["actor_target"], where)  # as in DDPG.policy
     return TrainedPolicy(
         name=folder.name,
         game=content["game"],
@@ -98,3 +111,40 @@ def load(run: str | Path) -> TrainedPolicy:
         decisions=content["learner"]["decisions"],
         actor=actor.eval(),
     )
+
+
+def load_teacher(run: str | Path) -> TrainedTeacher:
+    """The teacher of a run of Loong as its last checkpoint has it, on the CPU.
+
+    run: a run's name or path. Raises SparringError: unknown run, one of another game, a checkpoint that cannot be read.
+    """
+    folder, content, recipe = _read(run)
+    if recipe.algorithm != "ppo":
+        raise SparringError(f"run {folder.name} plays {content['game']}: no player of loong")
+    teacher = Teacher(preset(recipe.selfplay.preset))
+    _take(teacher, content["learner"]["ppo"]["teacher"], str(folder.checkpoint))
+    return TrainedTeacher(
+        name=folder.name,
+        recipe=recipe,
+        decisions=content["learner"]["decisions"],
+        teacher=teacher.eval().requires_grad_(False),
+    )
+
+
+def _read(run: str | Path) -> tuple[RunFolder, dict[str, Any], Recipe]:
+    folder = find_run(run)
+    content = checkpoint.read(folder.checkpoint)
+    return folder, content, from_table(Recipe, content["recipe"], where=str(folder.checkpoint))
+
+
+def _take(network: nn.Module, weights: dict[str, Any], where: str) -> None:
+    if unfit := checkpoint.misfit(weights, network.state_dict()):
+        raise SparringError(f"{where} does not fit its own recipe: {unfit}")
+    network.load_state_dict(weights)
+
+
+def _digest(network: nn.Module, word: str = "") -> hashlib._Hash:
+    digest = hashlib.sha256(word.encode())
+    for name, tensor in network.state_dict().items():
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest

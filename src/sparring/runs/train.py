@@ -154,17 +154,11 @@ def _loop(training: Training, minutes: float | None, console: Console) -> tuple[
         seconds=None if minutes is None else minutes * 60,
     )
     with _stop_signals(training.say) as caught, progress:
+        progress.update(_standing(training, 0.0))
         while True:
             training.step()
             now = time.monotonic()
-            progress.update(
-                Standing(
-                    decisions=training.decisions,
-                    updates=training.learner.updates,
-                    parts=training.measure.parts(),
-                    seconds=now - began,
-                )
-            )
+            progress.update(_standing(training, now - began))
             if reason := training.finished():
                 return reason, None
             if caught:
@@ -175,6 +169,15 @@ def _loop(training: Training, minutes: float | None, console: Console) -> tuple[
             if due or now - saved >= recipe.save_seconds:
                 training.save()
                 saved, updates = now, training.learner.updates
+
+
+def _standing(training: Training, seconds: float) -> Standing:
+    return Standing(
+        decisions=training.decisions,
+        updates=training.learner.updates,
+        parts=training.measure.parts(),
+        seconds=seconds,
+    )
 
 
 @contextmanager

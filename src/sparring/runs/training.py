@@ -60,7 +60,7 @@ class Training:
                 'device = "cuda": torch finds no CUDA GPU here; use --device cpu, or see sparring doctor'
             )
         if game is None:
-            self.game = make(recipe.game, lanes=recipe.lanes, seed=recipe.seed, **game_options(recipe))
+            self.game = make(recipe.game, lanes=recipe.lanes, seed=recipe.seed, **game_options(recipe, say))
         else:
             self.game = make(game, lanes=recipe.lanes, seed=recipe.seed)
             recipe = replace(recipe, game=self.game.name)
