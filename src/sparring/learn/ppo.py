@@ -35,13 +35,13 @@ class PPOConfig:
     """Decisions of each lane in a rollout."""
     epochs: Annotated[int, Range(low=1)] = 2
     """Times that an update goes through its rollout."""
-    minibatch: Annotated[int, Range(low=1)] = 3072
+    minibatch: Annotated[int, Range(low=1)] = 1536
     """Decisions in a minibatch, at least; blocks are not cut."""
     stretch: Annotated[int, Range(low=1)] = 16
     """Decisions of a life through which gradients flow back in time."""
     gamma: Annotated[float, Range(low=0, high=1)] = 0.997
     """Discount per round."""
-    lam: Annotated[float, Range(low=0, high=1)] = 0.95
+    lam: Annotated[float, Range(low=0, high=1)] = 0.8
     """How far advantages look before they trust the critic, per round. 1: to the end of the life."""
     clip: Annotated[float, Range(low=0, low_open=True)] = 0.2
     """How far an action's probability may move in an update before its gradient is cut, as a share."""
@@ -49,11 +49,14 @@ class PPOConfig:
     """Weight of the entropy of the choices. More: keeps trying longer."""
     shaping: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (1.0, 0.2)
     """Scale of the potential: leads in length, queen's above all, paid as they change."""
+    life: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.3, 0.0)
+    """What its life is worth to a dragon, as a potential that is lost with it: among twenty mates a death hardly moves
+    the team's chances, and is hard to learn from. Nothing remains of it at the end of the run."""
     value_weight: Annotated[float, Range(low=0)] = 0.5
     """Weight of the critic's error."""
     balance: Annotated[float, Range(low=0)] = 0.01
     """Weight of the loss that keeps all experts in use."""
-    lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 3e-4
+    lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 1e-3
     """AdamW's largest step size, reached after the warm-up."""
     lr_end: Annotated[float, Range(low=0, high=1)] = 0.1
     """What is left of it at the end of the cosine, as a share."""
@@ -153,9 +156,12 @@ class PPO:
         value[nodes.opened] = dragons[n:]
         value = value * spread + mean
         value[-1] = 0.0  # the end of a match, where potential and reward are settled
+        potential = nodes.potential * between(config.shaping, progress)
+        potential[:n] += between(config.life, progress)
+        potential[nodes.opened] += between(config.life, progress)
         advantage = advantages(
             value,
-            nodes.potential * between(config.shaping, progress),
+            potential,
             nodes.reward,
             nodes.successor,
             nodes.tick,
