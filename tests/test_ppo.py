@@ -172,15 +172,15 @@ def test_the_scale_of_values_by_hand() -> None:
 
 
 def test_what_a_match_paid_does_not_depend_on_the_scale_of_shaping_in_the_mean(rollout: Rollout) -> None:
-    learner = ppo(shaping=(2.0, 0.0), lam=1.0, gamma=1.0)
+    learner = ppo(shaping=(2.0, 0.0), life=(0.5, 0.0), lam=1.0, gamma=1.0)
     shaped, bare = learner.estimate(rollout, 0.0), learner.estimate(rollout, 1.0)
     n, nodes = len(rollout), rollout.nodes
-    # To the end of a match the potentials telescope: what is left of them is the one at the start.
+    # To the end of a match the potentials telescope: what is left of them is the one at the start, a life's included.
     ends = [rollout.match[i] < rollout.match[rollout.block == rollout.block[i]].max() for i in range(n)]
     over = torch.tensor(ends)
     assert over.sum() > 20
     difference = shaped.advantage[:n] - bare.advantage[:n]
-    torch.testing.assert_close(difference[over], -2.0 * nodes.potential[:n][over], atol=1e-4, rtol=0)
+    torch.testing.assert_close(difference[over], -2.0 * nodes.potential[:n][over] - 0.5, atol=1e-4, rtol=0)
 
 
 def test_an_update_stops_when_the_policy_moved_too_far(rollout: Rollout) -> None:
