@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sparring import _core
+from sparring import _core, doctor
+from sparring.cache import cache_folder, prune, used
 from sparring.errors import SparringError
 from sparring.judge import build
 from sparring.judge.entrants import load_entrant
@@ -60,8 +63,12 @@ def test_names_are_players_and_a_path_goes_first(tmp_path: Path, monkeypatch: py
     assert load_entrant("hunter").hash == load_entrant(BOT).hash
 
 
-def test_the_first_error_of_the_compiler_is_told_with_file_and_line(tmp_path: Path) -> None:
+def test_the_first_error_of_the_compiler_is_told_with_file_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bot").mkdir()
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr(build.tempfile, "tempdir", str(tmp_path / "work"))
     (tmp_path / "bot" / "main.c").write_text("int main(void) {\n  int a = 1\n  return b;\n}\n")
     with pytest.raises(SparringError) as error:
         load_entrant(tmp_path / "bot")
@@ -71,7 +78,7 @@ def test_the_first_error_of_the_compiler_is_told_with_file_and_line(tmp_path: Pa
     (tmp_path / "bot" / "main.c").write_text("int elsewhere(void);\nint main(void) { return elsewhere(); }\n")
     with pytest.raises(SparringError, match=r"^\S+ does not compile: wasm-ld: error: .*undefined symbol: elsewhere$"):
         load_entrant(tmp_path / "bot")
-    assert not list(Path(build.tempfile.gettempdir()).glob("sparring-build-*"))
+    assert not list((tmp_path / "work").iterdir())
 
 
 def link(path: Path) -> None:
@@ -99,9 +106,18 @@ def spoilt(path: Path) -> None:
     path.write_bytes(content)
 
 
+def spoilt_lzma(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("main.c", bytes(range(256)) * 40)
+    content = bytearray(path.read_bytes())
+    content[80:90] = bytes(10)
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [
+        (spoilt_lzma, "is no zip, or is damaged: "),
         (torn, "is no zip, or is damaged: File is not a zip file"),
         (spoilt, "is no zip, or is damaged: "),
         (lambda path: path.write_bytes(b""), "is no zip, or is damaged: "),
@@ -195,6 +211,7 @@ def test_what_is_no_player_is_said_in_one_line(tmp_path: Path) -> None:
         ("qqq", "the names are forager, hunter, splitter, legal, reckless, starter"),
         (str(tmp_path / "bot.txt"), "is no player: give a bot's folder, a .zip of it, or a .wasm"),
         (str(tmp_path / "none.zip"), "there is no such bot folder, .zip, .wasm or run"),
+        ("a" * 300, "File name too long"),
     ):
         with pytest.raises(SparringError) as error:
             load_entrant(spec)
@@ -205,6 +222,105 @@ def test_what_is_no_player_is_said_in_one_line(tmp_path: Path) -> None:
         with (big / "weights.bin").open("wb") as file:
             file.truncate(build.MOST_BYTES + 1)
         load_entrant(big)
+
+
+@pytest.mark.parametrize("name", ["a/b", "c" * 300])
+def test_a_zip_that_cannot_be_unpacked_is_one_line(tmp_path: Path, name: str) -> None:
+    path = zipped(tmp_path / "bot.zip", **{"bot.toml": b"", "main.c": b"int main(void){}", "a": b"", name: b""})
+    with pytest.raises(SparringError, match=r"^cannot unpack \S+/bot.zip to build it: "):
+        load_entrant(path)
+
+
+def test_names_of_any_bytes_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_built", lambda _, files: repr(sorted(files)).encode())
+    (tmp_path / "bot").mkdir()
+    (tmp_path / "bot" / "main.c").write_text("")
+    (tmp_path / "bot" / "a\udcff.h").write_text("")
+    assert build.build_bot(tmp_path / "bot").read_bytes() == b"['a\\udcff.h', 'main.c']"
+
+
+def test_a_folder_in_it_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(BOT, tmp_path / "bot")
+    (tmp_path / "bot" / "closed").mkdir()
+    scan = os.scandir
+
+    def closed(path: object) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(build.os, "scandir", closed)
+    with pytest.raises(SparringError, match=r"^cannot read \S+/bot/closed: Permission denied$"):
+        load_entrant(tmp_path / "bot")
+
+
+def test_a_wasm_of_any_size_is_not_read_whole(tmp_path: Path) -> None:
+    with (tmp_path / "bot.wasm").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(SparringError, match=r"bot\.wasm has more than 64 MiB: that is no bot"):
+        load_entrant(tmp_path / "bot.wasm")
+
+
+def test_another_version_of_the_toolkit_builds_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_built", lambda *_: b"built anew")
+    version = build.importlib.metadata.version
+    monkeypatch.setattr(
+        build.importlib.metadata, "version", lambda name: "9.9.9" if name == "unswbc" else version(name)
+    )
+    built = build.build_bot(BOT)
+    assert built.read_bytes() == b"built anew"
+    built.unlink()
+
+
+def test_machine_code_of_another_processor_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(str(load_entrant(BOT).path), tmp_path / "bot.wasm")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for content in (b"", b"of another one", None):
+        build.program.cache_clear()
+        if content is not None:
+            load_entrant(tmp_path / "bot.wasm")
+            build.program.cache_clear()
+            next(tmp_path.glob("sparring/bots/*.bin")).write_bytes(content)
+        wasm = load_entrant(tmp_path / "bot.wasm").path
+        assert wasm is not None and build.program(wasm).native.stat().st_size > 1000
+    build.program.cache_clear()
+
+
+def test_the_cache_keeps_what_was_used_last(tmp_path: Path) -> None:
+    now = time.time()
+    for name, age in (("new", 0.5), ("middle", 30), ("old", 40), ("oldest", 50)):
+        (tmp_path / name).write_bytes(bytes(10))
+        os.utime(tmp_path / name, (now - age * 86400,) * 2)
+    used(tmp_path / "oldest")
+    prune(tmp_path, 30)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle", "oldest"}
+    prune(tmp_path, 5)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "oldest"}
+
+
+def test_the_cache_is_pruned_when_something_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "MOST_KEPT_BYTES", 25)
+    for name in ("a", "b", "c"):
+        build._kept(tmp_path / name, bytes(10))
+        os.utime(tmp_path / name, (ord(name), ord(name)))
+    assert {path.name for path in tmp_path.iterdir()} == {"b", "c"}
+
+
+def test_the_compiler_is_not_made_ready_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    monkeypatch.setattr(build, "_built", lambda *_: pytest.fail("nobody could keep this"))
+    with pytest.raises(SparringError, match="cannot keep built bots in"):
+        load_entrant(BOT)
+
+
+def test_a_user_without_a_home_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(SparringError, match="no home folder to keep things in: name a place in XDG_CACHE_HOME"):
+        cache_folder()
+    assert doctor.cache("sparring").status == "missing"
 
 
 def test_a_cache_that_cannot_be_written_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

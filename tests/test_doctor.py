@@ -101,12 +101,13 @@ def test_the_judge_is_known_by_the_hash_of_its_engine(monkeypatch: pytest.Monkey
     package = SimpleNamespace(origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: package)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: doctor.JUDGE_VERSION)
-    assert doctor.judge().status == "missing"
-    assert "sparring[loong]" in doctor.judge().mend
+    found = doctor.judge()
+    assert found.status == "optional" and found.mend == f"for those: pip install 'unswbc=={doctor.JUDGE_VERSION}'"
+    assert "match, verdict and ladder play by its rules, lockstep and served play do not" in found.found
     monkeypatch.setattr(doctor, "JUDGE_ENGINE_SHA256", doctor.hashlib.sha256(b"other rules").hexdigest())
     assert doctor.judge().status == "ok"
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9.9")
-    assert doctor.judge().status == "missing"
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9.9")  # the engine alone makes the rules
+    assert doctor.judge().status == "ok" and "9.9.9" in doctor.judge().found
     (tmp_path / "unswbc_engine.wasm").unlink()
     assert doctor.judge().status == "missing"
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)

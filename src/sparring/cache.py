@@ -5,14 +5,25 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from sparring.errors import SparringError
+
+_DAY = 24 * 60 * 60
+
 
 def cache_folder() -> Path:
-    """Where they are kept: `sparring` in XDG_CACHE_HOME, else in the user's cache folder. It may not exist yet."""
+    """Where they are kept: `sparring` in XDG_CACHE_HOME, else in the user's cache folder. It may not exist yet.
+
+    Raises SparringError where the user has no home.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(home) if home else Path.home() / ".cache") / "sparring"
+    try:
+        return (Path(home) if home else Path.home() / ".cache") / "sparring"
+    except RuntimeError as error:
+        raise SparringError("this user has no home folder to keep things in: name a place in XDG_CACHE_HOME") from error
 
 
 def keep(path: Path, content: bytes) -> None:
@@ -25,6 +36,26 @@ def keep(path: Path, content: bytes) -> None:
     except OSError:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def used(path: Path) -> None:
+    """Note that a file of the cache is in use, for `prune`."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def prune(folder: Path, most_bytes: int) -> None:
+    """Delete the files of a folder of the cache that were not used for longest, until the others fit.
+
+    None that was used in the last day goes: whoever uses it may need it again.
+    """
+    with contextlib.suppress(OSError):
+        files = sorted(((file.stat(), file) for file in folder.iterdir()), key=lambda each: -each[0].st_mtime)
+        size = 0
+        for stat, file in files:
+            size += stat.st_size
+            if size > most_bytes and stat.st_mtime < time.time() - _DAY:
+                file.unlink()
 
 
 @contextlib.contextmanager

@@ -24,6 +24,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from sparring.cache import cache_folder
+from sparring.errors import SparringError
 from sparring.judge.official import JUDGE_ENGINE_SHA256, JUDGE_VERSION
 
 EXTRAS = {
@@ -202,9 +204,14 @@ def judge() -> Check:
         return Check(name=name, status="missing", found=f"{version} without {engine.name}", mend=mend)
     digest = hashlib.sha256(engine.read_bytes()).hexdigest()
     found = f"unswbc {version}, engine {digest[:12]}"
-    if (version, digest) != (JUDGE_VERSION, JUDGE_ENGINE_SHA256):
-        found += f"; the rules here are those of {JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}"
-        return Check(name=name, status="missing", found=found, mend=mend)
+    if digest != JUDGE_ENGINE_SHA256:
+        found += (
+            f"; match, verdict and ladder play by its rules, lockstep and served play do not: the rules here are "
+            f"those of {JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}"
+        )
+        return Check(
+            name=name, status="optional", found=found, mend=f"for those: pip install 'unswbc=={JUDGE_VERSION}'"
+        )
     return Check(name=name, status="ok", found=found)
 
 
@@ -242,8 +249,10 @@ def disk(name: str, folder: Path) -> Check:
 
 def cache(name: str) -> Check:
     """The cache folder of compiled kernels (sparring) or of the judge's compiled programs (unswbc)."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    folder = (Path(home) if home else Path.home() / ".cache") / name
+    try:
+        folder = cache_folder().parent / name
+    except SparringError as error:
+        return Check(name=f"cache {name}", status="missing", found="nowhere", mend=str(error))
     used = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) if folder.is_dir() else 0
     place = folder
     while not place.exists():

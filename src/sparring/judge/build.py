@@ -9,7 +9,10 @@ import contextlib
 import functools
 import hashlib
 import importlib
+import importlib.metadata
 import io
+import lzma
+import os
 import stat
 import sys
 import tempfile
@@ -18,14 +21,16 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from sparring.cache import cache_folder, keep, one_at_a_time
+from sparring.cache import cache_folder, keep, one_at_a_time, prune, used
 from sparring.errors import SparringError
-from sparring.judge.official import JUDGE_VERSION, native_path, toolkit
+from sparring.judge.official import native_path, toolkit
 
 MOST_ZIP_BYTES = 4 << 20
 """What may be submitted."""
 MOST_BYTES = 64 << 20
-"""A folder, or what a zip unpacks to, that is larger is no bot."""
+"""A folder, a .wasm, or what a zip unpacks to, that is larger is no bot."""
+MOST_KEPT_BYTES = 2 << 30
+"""Of built bots in the cache folder; those that were not used for longest go first."""
 
 
 class Program(NamedTuple):
@@ -47,12 +52,16 @@ def build_bot(source: Path) -> Path:
     """
     files = _zip_files(source) if source.is_file() else _folder_files(source)
     clang = toolkit("clangtool")
-    digest = hashlib.sha256(repr([JUDGE_VERSION, clang.DRIVER_FLAGS, clang.LINK_FLAGS, clang.LINK_TAIL]).encode())
+    version = importlib.metadata.version("unswbc")
+    digest = hashlib.sha256(repr([version, clang.DRIVER_FLAGS, clang.LINK_FLAGS, clang.LINK_TAIL]).encode())
     for name in sorted(files):
-        digest.update(f"{len(name.encode())} {name} {len(files[name])}\n".encode() + files[name])
+        written = os.fsencode(name)
+        digest.update(b"%d %s %d\n" % (len(written), written, len(files[name])) + files[name])
     built = _folder() / f"{digest.hexdigest()[:32]}.wasm"
     if built.is_file():
+        used(built)
         return built
+    _check_place(built.parent)  # else one would hear of it only when the compiler is ready, minutes later
     with one_at_a_time("build"):
         if not built.is_file():
             _kept(built, _built(source, files))
@@ -62,9 +71,15 @@ def build_bot(source: Path) -> Path:
 def keep_wasm(source: Path | bytes) -> Path:
     """A .wasm file as it is now, or the bytes of one, put into the cache folder. Raises SparringError if unreadable."""
     try:
-        wasm = source if isinstance(source, bytes) else source.read_bytes()
+        if isinstance(source, bytes):
+            wasm = source
+        else:
+            with source.open("rb") as file:
+                wasm = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise SparringError(f"cannot read {source!s}: {error.strerror or error}") from error
+    if len(wasm) > MOST_BYTES:
+        raise SparringError(f"{source!s} has more than {MOST_BYTES >> 20} MiB: that is no bot")
     return _kept(_folder() / f"{hashlib.sha256(wasm).hexdigest()}.wasm", wasm)
 
 
@@ -78,9 +93,12 @@ def program(wasm: Path) -> Program:
     content = wasm.read_bytes()
     shape: list[tuple[int, int]] = []
     native = native_path(f"bots/{hashlib.sha256(content).hexdigest()[:32]}")
-    if not native.is_file():
+    if not _loads(native):
         with one_at_a_time("build"):
-            _kept(native, _compiled(content))
+            if not _loads(native):
+                native.unlink(missing_ok=True)
+                _kept(native, _compiled(content))
+    used(native)
     return Program(native, sandbox.parse_imports(content, shape), shape[0])
 
 
@@ -102,6 +120,18 @@ def sandbox_config(*, stoppable: bool = True) -> Any:
         setattr(config, feature, True)
     config.epoch_interruption = stoppable
     return config
+
+
+def _loads(native: Path) -> bool:
+    """Whether there is machine code that this processor runs: the folder may come from another one, or be spoilt."""
+    wasmtime = importlib.import_module("wasmtime")
+    if not native.is_file():
+        return False
+    try:
+        wasmtime.Module.deserialize_file(wasmtime.Engine(sandbox_config()), str(native))
+    except wasmtime.WasmtimeError:
+        return False
+    return True
 
 
 def _compiled(content: bytes) -> bytes:
@@ -136,12 +166,15 @@ def _built(source: Path, files: dict[str, bytes]) -> bytes:
     """Compile and link a copy of a bot's files."""
     clang = toolkit("clangtool")
     with tempfile.TemporaryDirectory(prefix="sparring-build-") as work:
-        for name in ("src", "out", "tmp"):
-            Path(work, name).mkdir()
-        for name, content in files.items():
-            path = Path(work, "src", name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        try:
+            for name in ("src", "out", "tmp"):
+                Path(work, name).mkdir()
+            for name, content in files.items():
+                path = Path(work, "src", name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        except OSError as error:  # no room, a name that is too long, a file and a folder of one name
+            raise SparringError(f"cannot unpack {source} to build it: {error.strerror}: {name:.80}") from error
         sources = clang.sources(Path(work, "src"))
         if not sources:
             python = any(name.endswith(".py") for name in files)
@@ -208,13 +241,27 @@ def _folder() -> Path:
 
 def _kept(path: Path, content: bytes) -> Path:
     """Put a file into the cache folder. Raises SparringError if that cannot be written: all processes read it there."""
+    if path.is_file():
+        used(path)
+        return path
+    keep(path, content)
     if not path.is_file():
-        keep(path, content)
-    if not path.is_file():
-        raise SparringError(
-            f"cannot keep built bots in {path.parent}: free the disk, or name a place in XDG_CACHE_HOME"
-        )
+        raise _no_place(path.parent)
+    prune(path.parent, MOST_KEPT_BYTES)
     return path
+
+
+def _check_place(folder: Path) -> None:
+    """Raise SparringError if nothing can be written to a folder of the cache."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise _no_place(folder) from error
+
+
+def _no_place(folder: Path) -> SparringError:
+    return SparringError(f"cannot keep built bots in {folder}: free the disk, or name a place in XDG_CACHE_HOME")
 
 
 def _folder_files(folder: Path) -> dict[str, bytes]:
@@ -222,17 +269,22 @@ def _folder_files(folder: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     size = 0
     try:
-        for path in folder.rglob("*"):
-            name = path.relative_to(folder)
-            if any(part.startswith(".") for part in name.parts) or not path.is_file():
-                continue
-            size += path.stat().st_size
-            if size > MOST_BYTES:
-                raise SparringError(f"{folder} holds more than {MOST_BYTES >> 20} MiB: that is no bot folder")
-            files[name.as_posix()] = path.read_bytes()
+        for place, folders, names in os.walk(folder, onerror=_raise):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for path in (Path(place, name) for name in names if not name.startswith(".")):
+                if not path.is_file():
+                    continue
+                size += path.stat().st_size
+                if size > MOST_BYTES:
+                    raise SparringError(f"{folder} holds more than {MOST_BYTES >> 20} MiB: that is no bot folder")
+                files[path.relative_to(folder).as_posix()] = path.read_bytes()
     except OSError as error:
         raise SparringError(f"cannot read {error.filename}: {error.strerror}") from error
     return files
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _zip_files(path: Path) -> dict[str, bytes]:
@@ -264,7 +316,15 @@ def _zip_files(path: Path) -> dict[str, bytes]:
                     files[name.as_posix()] = archive.read(entry)
     except OSError as error:
         raise SparringError(f"cannot read {path}: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error) as error:
+    except (
+        zipfile.BadZipFile,
+        RuntimeError,
+        NotImplementedError,
+        EOFError,
+        ValueError,
+        zlib.error,
+        lzma.LZMAError,
+    ) as error:
         raise SparringError(f"{path} is no zip, or is damaged: {error}") from error
     if "bot.toml" not in files:
         raise SparringError(

@@ -44,8 +44,12 @@ def load_entrant(spec: str | Path) -> Entrant:
     first match then starts at once in every process. Raises SparringError, in one line, for all that cannot play.
     """
     path = Path(spec)
-    if path.exists() or str(spec) not in (*_core.LOONG_SCRIPTS, STARTER):
-        return _bot(path) if path.exists() and not RunFolder(path).exists else _run(spec)
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise SparringError(f"no player {spec}: {error.strerror or error}") from error
+    if there or str(spec) not in (*_core.LOONG_SCRIPTS, STARTER):
+        return _bot(path) if there and not RunFolder(path).exists else _run(spec)
     if spec == STARTER:
         return _bot(Path(toolkit("init").TEMPLATES) / "cpp", name=STARTER)
     name = str(spec)
