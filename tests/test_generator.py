@@ -204,3 +204,8 @@ def test_a_pool_is_kept_for_the_next_time(tmp_path: Path, monkeypatch: pytest.Mo
     file.write_bytes(b"cut off")
     with pytest.raises(SparringError, match=rf"^cannot read the cached maps {file}: .*; remove the file$"):
         build_pool(generated=3, seed=11, cache=tmp_path)
+
+
+def test_a_pool_that_cannot_be_kept_is_made_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert build_pool(generated=1, seed=11, cache=tmp_path / "file" / "maps") == build_pool(generated=1, seed=11)

@@ -366,3 +366,10 @@ def test_wrong_use_is_one_line_and_changes_nothing(pool: MapPool) -> None:
 
 def test_other_games_do_not_wait_for_loong() -> None:
     assert not [value for value in vars(registry).values() if "loong" in getattr(value, "__module__", "").split(".")]
+
+
+def test_a_map_that_is_too_big_for_a_lane_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "big.map"
+    path.write_bytes(simple_map("256 256", lines=("UNIT_LIMIT 40000",)))
+    with pytest.raises(SparringError, match=r"^loong: \S+big\.map: the map is too big for this engine"):
+        sparring.make("loong", maps=str(path))

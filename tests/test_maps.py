@@ -348,6 +348,8 @@ def test_show_draws_in_the_terminal_and_as_a_picture(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().err == "sparring: cannot write x.jpg: the picture of a map is a .png\n"
     with pytest.raises(SparringError, match="101 maps for one sheet: it has room for 1 to 100"):
         show_sheet([path] * 101, out=picture)
+    with pytest.raises(SparringError, match="columns = 0: a sheet has 1 or more"):
+        show_sheet([path] * 2, out=picture, columns=0)
     assert show_map(path).name == "Two bays"
 
 

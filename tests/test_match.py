@@ -265,7 +265,16 @@ def test_what_cannot_be_played_is_said_before_it_starts(moody: Entrant, tmp_path
         play_match(board, moody, moody, seed=1, replay=tmp_path / "nowhere" / "it")
     with pytest.raises(SparringError, match="map has no MAP line"):
         play_match(b"", moody, moody, seed=1, record=tmp_path / "it")
+    for place, text in ((tmp_path, "it is a folder"), (Path(), "it is a folder"), (Path("/dev/null"), "it is no file")):
+        with pytest.raises(SparringError, match=f"cannot write .*: {text}; choose another place"):
+            play_match(board, moody, moody, seed=1, replay=place)
+    with pytest.raises(SparringError, match=r"the recording and the replay cannot both be .*/it: name two files"):
+        play_match(board, moody, moody, seed=1, replay=tmp_path / "it", record=tmp_path / "it")
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(SparringError, match=r"cannot read the map a+: File name too long"):
+        load_map("a" * 300)
+    with pytest.raises(SparringError, match=r"/dev/zero has more than 64 MiB: that is no map"):
+        load_map("/dev/zero")
     with pytest.raises(SparringError, match=r"no map aren: neither a file nor one .*; did you mean arena\?"):
         load_map("aren")
     with pytest.raises(SparringError, match=r"cannot read the map .*nowhere\.map"):

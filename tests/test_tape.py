@@ -174,6 +174,20 @@ def test_a_recording_that_is_damaged_is_refused_in_one_line(scripted: Path, tmp_
         Recording(tmp_path / "none")
 
 
+def test_an_empty_file_is_no_recording(tmp_path: Path) -> None:
+    (tmp_path / "it").write_bytes(b"")
+    with pytest.raises(SparringError, match=r"it is damaged, or no recording: it is empty$"):
+        Recording(tmp_path / "it")
+
+
+def test_a_disk_that_is_full_leaves_no_recording(tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    (tmp_path / "it.part").symlink_to("/dev/full")
+    with pytest.raises(SparringError, match=r"^cannot write \S+it: No space left on device$"):
+        play_match(MAP, load_entrant("forager"), load_entrant("reckless"), seed=5, record=path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_match_that_fails_leaves_no_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sparring.judge import sides
 

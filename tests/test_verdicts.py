@@ -527,6 +527,11 @@ def test_wrong_words_are_one_line(verbs: list[Job], capsys: pytest.CaptureFixtur
     for words, complaint in (
         (["verdict", "1", "2", "--maps", "nowhere"], "no map nowhere"),
         (["verdict", "1", "2", "--non-inferior", "0.7"], "margin 0.7"),
+        (
+            ["verdict", "1", "2", "--non-inferior", "0.0001", "--maps", GENERATED],
+            "500,000 are the most of one schedule",
+        ),
+        (["ladder", "1", "2", "--matches", "1000000", "--maps", GENERATED], "that would be 1,000,000 matches"),
         (["verdict", "1", "2", "--maps", GENERATED, "--workers", "0"], "workers = 0"),
         (["ladder", "1"], "two players or more"),
         (["ladder", "1", "1"], "the same player"),

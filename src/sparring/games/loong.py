@@ -18,7 +18,7 @@ from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Outcome, Structured
 from sparring.games.loong_choices import CHOICE_DRAWS, GIVEN, INPUTS, MASK, random_choices
 from sparring.games.loong_rows import ACTION, LANE, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
-from sparring.levels.pool import MapPool, build_pool
+from sparring.levels.pool import MapPool, PoolMap, build_pool
 from sparring.levels.shipped import shipped_folder
 
 CRITIC_CROP_BYTES = 15 * 15 * len(_core.LOONG_PRIVILEGED["crop"])
@@ -140,7 +140,7 @@ class Loong:
         self.maps = map_pool(maps)
         self._knows = observe == "inputs"
         self._matches = _core.LoongMatches(
-            [_level(each.file) for each in self.maps],
+            [_level(each) for each in self.maps],
             lanes,
             threads=threads,
             lean=lean,
@@ -523,15 +523,9 @@ def map_pool(
         _, *numbers = maps.split(":")
         if len(numbers) != 2 or not all(number.isdecimal() for number in numbers) or int(numbers[1]) < 1:
             raise SparringError(f'loong: {MAP_SOURCES}; got "{maps}"')
-        folder = cache_folder() / "maps"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            cache = folder
-        except OSError:
-            cache = None  # then they are made every time
-        return build_pool(
-            seed=int(numbers[0]), generated=int(numbers[1]), exclude_shipped=False, cache=cache, progress=progress
-        )
+        seed, count = (int(number) for number in numbers)
+        cache = cache_folder() / "maps"
+        return build_pool(seed=seed, generated=count, exclude_shipped=False, cache=cache, progress=progress)
     paths = [maps] if isinstance(maps, str | Path) else list(maps)
     folders = [shipped_folder() if path == "shipped" else Path(path) for path in paths]
     missing = [path for path in folders if not path.exists()]
@@ -547,10 +541,13 @@ def script_number(name: str) -> int:
     return SCRIPTS.index(name)
 
 
-def _level(file: bytes) -> _core.LoongLevel:
-    level = _core.loong_level(file)
+def _level(each: PoolMap) -> _core.LoongLevel:
+    try:
+        level = _core.loong_level(each.file)
+    except RuntimeError as error:  # more tiles or dragons than a lane can have
+        raise SparringError(f"loong: {each.source}: {error}") from None
     if isinstance(level, bytes):
-        raise SparringError(f"loong: {level.decode(errors='replace')}")
+        raise SparringError(f"loong: {each.source}: {level.decode(errors='replace')}")
     return level
 
 

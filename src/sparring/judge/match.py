@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sparring.errors import SparringError
+from sparring.files import refuse_place, written_beside
 from sparring.judge.entrants import Entrant
 from sparring.judge.native import DEBUG_ALL
 from sparring.judge.official import installed_engine_hash, official_engine, release
@@ -102,7 +103,11 @@ def load_map(spec: str | Path) -> tuple[str, bytes]:
     Raises SparringError, in one line, for what is neither and for a map that the judge refuses.
     """
     path = Path(spec)
-    if not path.is_file() and len(path.parts) == 1:
+    try:
+        named = not path.is_file() and len(path.parts) == 1
+    except OSError as error:
+        raise SparringError(f"cannot read the map {path}: {error.strerror or error}") from error
+    if named:
         shipped = {each.stem: each for each in shipped_folder().glob("*.map")}
         if str(spec) not in shipped:
             near = difflib.get_close_matches(str(spec), shipped, n=1)
@@ -148,8 +153,13 @@ def referee(
     if not 0 <= seed < 2**64:
         raise SparringError(f"the seed of a match is a number from 0 to 2^64 - 1, not {seed}")
     for file in (record, replay):
-        if file is not None and not file.parent.is_dir():
+        if file is None:
+            continue
+        if not file.parent.is_dir():
             raise SparringError(f"cannot write {file}: there is no folder {file.parent}")
+        refuse_place(file)
+    if record is not None and replay is not None and record.absolute() == replay.absolute():
+        raise SparringError(f"the recording and the replay cannot both be {record}: name two files")
     loong_map = read_map(map_bytes)
     map_name, hashed = map_name or loong_map.name, map_hash(loong_map)
     started = time.process_time()
@@ -231,7 +241,8 @@ def referee(
             cpu_seconds=time.process_time() - started,
         )
         if replay is not None:
-            write_whole(replay, engine.replay(a[0].name, b[0].name))
+            with written_beside(replay) as beside:
+                beside.write_bytes(engine.replay(a[0].name, b[0].name))
         if tape is not None:
             outcome = played.json()
             del outcome["cpu_seconds"]
@@ -288,17 +299,6 @@ class _Counts:
 def percentile(ordered: list[int], percent: int) -> int | None:
     """The least of the values that is not below `percent` of them, as the toolkit counts; None of none."""
     return ordered[max(0, -(-percent * len(ordered) // 100) - 1)] if ordered else None
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all. Raises SparringError where it cannot be written."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise SparringError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _reason(result: Any) -> Reason:

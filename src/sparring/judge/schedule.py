@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, count, islice
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str, int]
 """What makes a match the same match: the hashes of the entrants in seats A and B and of the map, and the seed."""
+
+MOST_MATCHES = 500_000
+"""Of one schedule: they stand in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ def read_maps(maps: str) -> tuple[PoolMap, ...]:
         if len(words) != 2 or not all(word.isdecimal() and word.isascii() for word in words) or int(words[1]) < 1:
             raise SparringError(f"maps {maps}: write generated:SEED:COUNT with numbers, such as generated:7:40")
         seed, number = (int(word) for word in words)
-        return build_pool(generated=number, seed=seed, exclude_shipped=False, cache=cache_folder()).maps
+        return build_pool(generated=number, seed=seed, exclude_shipped=False, cache=cache_folder() / "maps").maps
     return build_pool(generated=0, folders=[Path(maps)], exclude_shipped=False).maps
 
 
@@ -77,6 +81,8 @@ def schedule(entrants: Sequence[Entrant], maps: Sequence[PoolMap], *, seed: int,
     """
     if matches < 2 or matches % 2:
         raise SparringError(f"matches = {matches}: give an even number, 2 or more; a level is played from both seats")
+    if (whole := matches * math.comb(len(entrants), 2)) > MOST_MATCHES:
+        raise SparringError(f"that would be {whole:,} matches, and {MOST_MATCHES:,} are the most of one schedule")
     for level, match_seed in islice(levels(maps, seed), matches // 2):
         for one, other in combinations(entrants, 2):
             for swapped in (False, True):

@@ -109,9 +109,9 @@ class RecordingWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._file.close()
-        self._raw.close()
+        for file in (self._file, self._raw):
+            with contextlib.suppress(OSError, ValueError):  # a full disk is told by what was written first
+                file.close()
         self._part.unlink(missing_ok=True)
 
     def _put(self, line: Any) -> None:
@@ -129,6 +129,8 @@ class Recording:
         self.path = Path(path)
         with contextlib.closing(self._lines()) as lines:
             first = next(lines, None)
+        if first is None:
+            raise self.damaged("it is empty")
         version = self._checked(lambda line: _number(line["recording"]), first)
         if version != VERSION:
             raise SparringError(f"{path} is a recording of format {version}, and {VERSION} is the one known here")

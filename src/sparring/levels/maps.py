@@ -17,6 +17,8 @@ from sparring.errors import SparringError
 
 SMALLEST_SIDE, LARGEST_SIDE = 7, 256
 DEFAULT_UNIT_LIMIT = 64
+MOST_BYTES = 64 << 20
+"""Of a file that is read as a map: ten times what the greatest one takes."""
 SHORTEST_DRAGON = 2
 ROUNDS = 500
 """Of a match, at most."""
@@ -223,9 +225,12 @@ def read_map(source: bytes | str | Path) -> LoongMap:
         return _Reader(source, None).read()
     path = Path(source)
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise SparringError(f"cannot read the map {path}: {error.strerror or error}") from error
+    if len(data) > MOST_BYTES:
+        raise SparringError(f"{path} has more than {MOST_BYTES >> 20} MiB: that is no map")
     return _Reader(data, path).read()
 
 
@@ -266,7 +271,8 @@ def write_map(loong_map: LoongMap) -> bytes:
 def map_hash(loong_map: LoongMap) -> str:
     """What tells two maps apart: 64 hexadecimal digits (SHA-256).
 
-    The name, the order of lines and the numbers that portals go by make no difference.
+    The name, the order of lines and the numbers that portals go by make no difference. Dragons are shown these numbers,
+    so a bot that acts on them may play two files of one hash differently: they are still the same board.
     """
     numbers = np.concatenate([loong_map.horizontal.ravel(), loong_map.vertical.ravel()])
     portals = numbers >= 0

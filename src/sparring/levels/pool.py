@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,12 +131,17 @@ def _generated(
         if progress:
             progress(index + 1)
     if path:
-        with written_beside(path) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
-            for each in found:
-                entry = zipfile.ZipInfo(each.source)
-                entry.comment, entry.compress_type = each.hash.encode(), zipfile.ZIP_DEFLATED
-                archive.writestr(entry, each.file)
+        with suppress(SparringError):  # where they cannot be kept, they are made every time
+            _keep(found, path)
     return tuple(found)
+
+
+def _keep(found: Sequence[PoolMap], path: Path) -> None:
+    with written_beside(path) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in found:
+            entry = zipfile.ZipInfo(each.source)
+            entry.comment, entry.compress_type = each.hash.encode(), zipfile.ZIP_DEFLATED
+            archive.writestr(entry, each.file)
 
 
 def _load(path: Path) -> tuple[PoolMap, ...]:
@@ -144,5 +151,5 @@ def _load(path: Path) -> tuple[PoolMap, ...]:
                 PoolMap(hash=entry.comment.decode(), source=entry.filename, file=archive.read(entry))
                 for entry in archive.infolist()
             )
-    except (OSError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, zlib.error) as error:
         raise SparringError(f"cannot read the cached maps {path}: {error}; remove the file") from error

@@ -41,6 +41,8 @@ def show_sheet(paths: Sequence[Path], *, out: Path, columns: int = 6) -> None:
     """Draws several map files on one sheet, a .png. Raises as `show_map` does, and for more than MOST_ON_A_SHEET."""
     if not 1 <= len(paths) <= MOST_ON_A_SHEET:
         raise SparringError(f"{len(paths)} maps for one sheet: it has room for 1 to {MOST_ON_A_SHEET}")
+    if columns < 1:
+        raise SparringError(f"columns = {columns}: a sheet has 1 or more")
     write_picture(draw_sheet([read_map(path) for path in paths], columns=columns), out)
 
 
