@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tiny_runs import TINY
 
+from sparring import cli
 from sparring.cli import main
 from sparring.settings import to_toml
 
@@ -252,6 +253,40 @@ def test_a_reader_that_goes_away_is_no_fault() -> None:
     ended = subprocess.run(command, shell=True, capture_output=True, text=True)
     assert "Traceback" not in ended.stderr
     assert "Exception" not in ended.stderr
+
+
+def test_a_full_disk_behind_stdout_is_one_line() -> None:
+    command = f"{sys.executable} -m sparring maps > /dev/full"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (2, "sparring: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("verb", "line"),
+    [
+        ("train", "stopped at once; what the last checkpoint holds is safe"),
+        ("ladder", "stopped at once; finished matches are on record, and the same command goes on"),
+        ("match", "stopped at once"),
+    ],
+)
+def test_an_interrupt_says_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verb: str, line: str
+) -> None:
+    def interrupted(given: list[str]) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(cli._VERBS, verb, interrupted)
+    assert cli.main([verb]) == 130
+    assert capsys.readouterr().err == f"sparring: {line}\n"
+
+
+def test_what_files_say_gives_no_orders_to_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.map"
+    path.write_bytes(b"\x1b[31mred\n")
+    assert cli.main(["maps", "check", str(path)]) == 2
+    assert cli.main(["match", str(path), "legal", "legal"]) == 2
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err and said.out.count("?[31mred") == said.err.count("?[31mred") == 1
 
 
 def test_an_interrupt_while_the_command_is_still_loading_is_one_line() -> None:

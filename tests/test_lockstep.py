@@ -290,6 +290,29 @@ def test_a_faulty_map_is_told_with_its_line_before_anything_is_played(tmp_path: 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_map_that_is_too_big_for_our_engine_is_no_difference(tmp_path: Path) -> None:
+    path = tmp_path / "a.map"
+    path.write_bytes(simple_map("256 256", lines=("UNIT_LIMIT 40000",)))
+    with pytest.raises(SparringError, match=r"a\.map: the map is too big for this engine"):
+        lockstep([path], 1, folder=tmp_path)
+
+
+def test_a_journal_that_cannot_be_written_and_one_of_other_bytes_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.map"
+    path.write_bytes(random_map(random.Random(3)))
+    with pytest.raises(SparringError, match=r"^cannot write \S+a\.map/\S+: .*; make room or choose another --out"):
+        lockstep([path], 1, policy="reckless", folder=path)
+    first = lockstep([path], 1, policy="reckless", folder=tmp_path)
+    (journal,) = tmp_path.glob("*.jsonl")
+    with journal.open("ab") as file:
+        file.write(b'{"game": 1, "tu')  # killed as it wrote
+    assert lockstep([path], 1, policy="reckless", folder=tmp_path) == first
+    with journal.open("ab") as file:
+        file.write(b"\xff\xfe\n")
+    with pytest.raises(SparringError, match=r":2: no game of a run"):
+        lockstep([path], 1, policy="reckless", folder=tmp_path)
+
+
 def test_a_spoilt_journal_and_a_spoilt_reproduction_are_told(tmp_path: Path) -> None:
     path = tmp_path / "a.map"
     path.write_bytes(random_map(random.Random(3)))

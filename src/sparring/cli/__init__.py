@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import cast
 
-from sparring.cli.words import Switch, Verb, parsed, pick
+from sparring.cli.words import Switch, Verb, parsed, pick, printable
 from sparring.errors import SparringError
 
 HELP = """Sparring trains game-playing agents by self-play.
@@ -82,6 +82,15 @@ _VERBS: dict[str, Verb] = {
 }
 
 
+_KEPT = {
+    "train": "what the last checkpoint holds is safe",
+    "verdict": "finished matches are on record, and the same command goes on",
+    "ladder": "finished matches are on record, and the same command goes on",
+    "lockstep": "finished games are noted, and the same command goes on",
+}
+"""What is left of a verb that was interrupted."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit code: 0, 2 for what the person can mend, 128 + n when stopped by signal n."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -91,11 +100,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return pick("sparring", given, _VERBS, HELP)
     except SparringError as error:
-        print(f"sparring: {error}", file=sys.stderr)
+        print(f"sparring: {printable(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("sparring: stopped at once; what the last checkpoint holds is safe", file=sys.stderr)
+        kept = _KEPT.get(given[0]) if given else None
+        print(f"sparring: stopped at once{f'; {kept}' if kept else ''}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains again at exit
+        _close_stdout()
         return 141
+    except OSError as error:  # of the machine: a full disk, say
+        print(f"sparring: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
+        _close_stdout()
+        return 2
+
+
+def _close_stdout() -> None:
+    """Write no more, or Python complains again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

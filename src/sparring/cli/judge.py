@@ -24,44 +24,51 @@ from sparring.judge.match import PlayedMatch, TeamResult, load_map, play_match
 from sparring.judge.statistics import Sprt, Standing
 from sparring.judge.tape import inspect_recording
 from sparring.judge.verdicts import MATCHES, run_verdict, standing_line
-from sparring.pictures.ladder import draw_ladder, draw_verdict
 
 STOPPED = 130
 """Exit code after Ctrl-C."""
 _LINE_SECONDS = 10.0
 
-MATCH_HELP = """Play one match in the organisers' engine, bots in their sandbox, with all limits of the judge.
+_PLAYER = """A player is a bot's folder, a .zip of its files, a .wasm, `starter` (the toolkit's own bot), or one of the
+scripted players forager, hunter, splitter, legal and reckless. A path goes before a name: ./hunter is a folder. Bots
+are C or C++; the first one that is built on a machine makes the judge's compiler ready, which takes a minute or two."""
+
+MATCH_HELP = f"""Play one match in the organisers' engine, bots in their sandbox, with all limits of the judge.
 
   sparring match arena starter hunter
   sparring match my.map my-bot my-bot.zip --seed 7 --replay my.replay --record my.recording
 
-A map is a file, or the name of one that ships with the judge. A player is a bot's folder, a .zip of it, a .wasm,
-`starter` (the toolkit's own bot), or one of the scripted players forager, hunter, splitter, legal and reckless. Bots
-are C or C++; the first one that is built on a machine makes the judge's compiler ready, which takes a minute or two."""
+A map is a file, or the name of one that ships with the judge.
 
-INSPECT_HELP = """Ask a bot again, without an engine, all that was asked in a recorded match, and compare turn by turn.
+{_PLAYER}"""
+
+INSPECT_HELP = f"""Ask a bot again, without an engine, all that was asked in a recorded match, and compare turn by turn.
 
   sparring match arena starter hunter --record my.recording
   sparring inspect my.recording starter
-  sparring inspect my.recording my-next-bot --team A    # where another build answers"""
+  sparring inspect my.recording my-next-bot --team A    # where another build answers
 
-VERDICT_HELP = """Is player A better than player B? Matches are played until a sequential test can say, at most 156.
+BOT is a player. {_PLAYER}"""
+
+VERDICT_HELP = f"""Is player A better than player B? Matches are played until a sequential test can say, at most 156.
 
   sparring verdict my-next-bot my-bot
   sparring verdict my-next-bot my-bot --maps generated:7:40 --workers 8
   sparring verdict my-small-bot my-bot --non-inferior 0.05    # at most 5 points of 100 worse?
 
 Says "better" of a player whose score is 0.6 with a chance of 0.65, and of an equal one with a chance of 0.04. Both play
-the same maps and seeds from both seats. Players are named as for sparring match. Interrupt it; the same command goes
-on: what was played is in matches.jsonl."""
+the same maps and seeds from both seats. Interrupt it; the same command goes on: what was played is in matches.jsonl.
 
-LADDER_HELP = """Rate players: every one against every other, from both seats of the same maps and seeds.
+{_PLAYER}"""
+
+LADDER_HELP = f"""Rate players: every one against every other, from both seats of the same maps and seeds.
 
   sparring ladder my-bot starter forager hunter
   sparring ladder my-bot starter forager hunter my-next-bot    # plays only the matches of my-next-bot
 
-Ratings are Elo with 95 % intervals. Players are named as for sparring match, and count by what they are made of: a bot
-that was built anew is another player."""
+Ratings are Elo with 95 % intervals. Players count by what they are made of: a bot that was built anew is another one.
+
+{_PLAYER}"""
 
 Maps = Annotated[str, tyro.conf.arg(metavar="shipped|DIR|generated:SEED:COUNT")]
 
@@ -176,6 +183,10 @@ def verdict(
             cluster=cluster,
             on_match=show,
         )
+    from sparring.pictures.ladder import draw_verdict  # not for every verb of this file: it takes a second
+
+    if not json:
+        print(found.line)  # first: the picture may find no room
     picture = out / f"{'verdict' if non_inferior is None else 'non-inferior'}-{_slug(one.name)}-{_slug(other.name)}.png"
     draw_verdict(
         found.standing.path,
@@ -188,7 +199,6 @@ def verdict(
     if json:
         print_json({**found.json(), "picture": picture})
     else:
-        print(found.line)
         print(f"picture: {picture}")
     return 0 if found.standing.outcome else STOPPED
 
@@ -228,6 +238,10 @@ def ladder(
             cluster=cluster,
             on_match=lambda done, whole: line(f"match {done:,} of {whole:,}"),
         )
+    from sparring.pictures.ladder import draw_ladder
+
+    if not json:
+        _tell_ladder(found)
     order, names, picture = found.order, found.names(), out / "ladder.png"
     draw_ladder(
         [names[index] for index in order],
@@ -239,15 +253,18 @@ def ladder(
     if json:
         print_json({**found.json(), "picture": picture})
     else:
-        Console().print(ladder_table(found))
-        if found.ratings.groups > 1:
-            print(f"{found.ratings.groups} groups without a match between them: no common scale")
-        if found.errors:
-            print(f"{found.errors:,} matches had no result and count for nobody; the same command plays them again")
-        if found.missing:
-            print(f"{found.missing:,} matches are still to play: the same command goes on")
         print(f"picture: {picture}")
     return STOPPED if found.missing else 0
+
+
+def _tell_ladder(found: Ladder) -> None:
+    Console().print(ladder_table(found))
+    if found.ratings.groups > 1:
+        print(f"{found.ratings.groups} groups without a match between them: no common scale")
+    if found.errors:
+        print(f"{found.errors:,} matches had no result and count for nobody; the same command plays them again")
+    if found.missing:
+        print(f"{found.missing:,} matches are still to play: the same command goes on")
 
 
 def ladder_table(found: Ladder) -> Table:

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
-from sparring.cli.words import Switch, parsed, pick, print_json
+from sparring.cli.words import Switch, parsed, pick, print_json, printable
 from sparring.errors import SparringError
 
 MAPS_HELP = """Maps of Loong: check files, show them, generate a pool to train on.
@@ -39,8 +39,13 @@ LOCKSTEP_HELP = """Play matches in the organisers' engine and in ours at once, a
 
   sparring maps generate --count 150 --seed 7 --out maps
   sparring lockstep --maps maps --games 300 --policy mixed    # interrupt it; the same command goes on
+  sparring lockstep --maps maps --games 300 --jobs 8          # the same games, eight at a time
 
-The first difference ends the run and leaves a file with the match. Needs pip install 'sparring[loong]'."""
+Prints how many games and turns were alike, and how often each thing happened that there are rules for; what never
+happened was not compared. The first difference ends the run, with exit code 2, and leaves a file in --out with the
+match: sparring.judge.lockstep.reproduce(FILE) plays it again. Finished games are noted in --out, under a name that
+stands for maps, seed, policy and core: other ones begin anew. Needs pip install 'sparring[loong]', and the version of
+the judge whose rules we follow."""
 
 MapPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE ...")]
 
@@ -62,7 +67,7 @@ def maps_check(files: MapPaths, *, judge: Switch = False, json: Switch = False) 
         return 2 if refused else 0
     for report in reports:
         if report.facts is None or report.error:
-            print(f"refused: {report.error}")
+            print(printable(f"refused: {report.error}"))
             continue
         facts = report.facts
         dragons = f"{facts.dragons[0]} against {facts.dragons[1]} dragons"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from sparring.cli.words import Switch, parsed, pick, print_json
+from sparring.cli.words import Switch, parsed, pick, print_json, printable
 from sparring.errors import SparringError
 from sparring.judge.replay_format import Standing
 from sparring.judge.replay_report import check_replay, report_replay
@@ -62,7 +62,7 @@ def replay_show(files: ReplayPaths, *, json: Switch = False) -> int:
         if report.map_error:
             lines[1] = f"  map: refused: {report.map_error}"
         for line in lines:
-            print(_printable(line))
+            print(printable(line))
     return 0
 
 
@@ -78,7 +78,7 @@ def replay_check(files: ReplayPaths, *, json: Switch = False) -> int:
         print_json([check.json() for check in checks])
     for check in () if json else checks:
         what = f"equal, {check.turns:,} turns" if check.status == "equal" else f"{check.status}: {check.detail}"
-        print(_printable(f"{check.file}: {what}"))
+        print(printable(f"{check.file}: {what}"))
     return max({"equal": 0, "differs": 1, "unplayable": 2}[check.status] for check in checks)
 
 
@@ -86,11 +86,6 @@ def _named(files: tuple[Path, ...]) -> tuple[Path, ...]:
     if not files:
         raise SparringError("no replay named: give a replay file")
     return files
-
-
-def _printable(line: str) -> str:
-    """Names in a file may be anything, orders to a terminal too."""
-    return "".join(letter if letter.isprintable() else "?" for letter in line)
 
 
 def _standing(standing: Standing) -> str:

@@ -40,5 +40,10 @@ def pick(prog: str, given: list[str], verbs: dict[str, Verb], text: str) -> int:
     return verbs[name](rest)
 
 
+def printable(line: str) -> str:
+    """What files say may be anything, orders to a terminal too."""
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from json import dumps, loads
 from pathlib import Path
@@ -177,6 +179,10 @@ def lockstep(
         )
     for file in files:
         read_map(file)  # with its name and line if it is faulty; what both engines say of such maps, `compare` compares
+        try:
+            load_level(file.read_bytes())
+        except RuntimeError as error:  # more tiles or dragons than a lane can have
+            raise SparringError(f"{file}: {error}") from None
     official_engine()  # before any process starts: it may be missing, or not yet compiled
     plan = [
         Game(i, str(files[i % len(files)]), _core.mix64(_core.mix64(seed) ^ i), policy, DEBUGS[i % len(DEBUGS)])
@@ -270,6 +276,8 @@ def _play(games: Iterable[Game], jobs: int, folder: Path) -> Iterator[tuple[Game
                         raise Difference(*outcome)
             finally:
                 pool.shutdown(cancel_futures=True)
+    except BrokenProcessPool:
+        raise SparringError("a process of the run was killed; with fewer --jobs the same call goes on") from None
     except Difference as difference:
         path = _write_reproduction(game, difference, folder)
         difference.args = (f"{Path(game.map_file).name}, seed {game.seed}: {difference}; replayed by {path}",)
@@ -307,12 +315,12 @@ class _Journal:
         self.path = folder / f"{policy}-seed-{seed}-maps-{maps[:12]}-core-{_core.source_hash[:12]}.jsonl"
 
     def read(self) -> list[tuple[int, Compared]]:
-        lines = self.path.read_text().splitlines() if self.path.exists() else []
-        if lines and not lines[-1].endswith("}"):  # the run was killed as it wrote
-            lines.pop()
-            self.path.write_text("".join(f"{line}\n" for line in lines))
+        content = self.path.read_bytes() if self.path.exists() else b""
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):  # the run was killed as it wrote
+            os.truncate(self.path, whole)
         games = []
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
             try:
                 game = loads(line)
                 games.append((int(game["game"]), Compared(game["turns"], game["rounds"], dict(game["coverage"]))))
@@ -321,12 +329,17 @@ class _Journal:
         return games
 
     def add(self, game: Game, compared: Compared) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         line = {"game": game.index, "map": Path(game.map_file).name, "seed": game.seed}
         line |= {"turns": compared.turns, "rounds": compared.rounds, "judge": JUDGE_ENGINE_SHA256[:12]}
         line |= {"coverage": {name: count for name, count in compared.coverage.items() if count}}
-        with self.path.open("a") as file:
-            file.write(dumps(line) + "\n")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:
+                file.write(dumps(line) + "\n")
+        except OSError as error:
+            raise SparringError(
+                f"cannot write {self.path}: {error.strerror or error}; make room or choose another --out, then go on"
+            ) from error
 
 
 def _brief(event: Event) -> str:
