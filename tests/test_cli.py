@@ -203,13 +203,18 @@ def test_wrong_flags_are_a_short_box_on_stderr_with_code_2(sparring: Told, comma
     [
         ("", ["usage: sparring VERB", "sparring train tennis"]),
         ("--help", ["usage: sparring VERB", "doctor"]),
-        ("train --help", ["sparring train tennis --minutes 4", "Recipes: tennis", "--ddpg.actor-lr", "--minutes"]),
+        ("train --help", ["sparring train tennis --minutes 4", "Recipes: ", "--ddpg.actor-lr", "--minutes"]),
         ("evaluate --help", ["sparring evaluate tennis --opponent", "--matches"]),
         ("play -h", ["rally.gif", "--seconds"]),
         ("runs --help", ["sparring runs compare tennis", "$SPARRING_RUNS"]),
         ("runs prune --help", ["but not continued", "--yes"]),
         ("runs compare --help", ["one picture"]),
         ("doctor --help", ["the mend"]),
+        *(
+            (f"{verb} --help", ["a .zip of its files", "a run of Loong", "`starter`"])
+            for verb in ("match", "verdict", "ladder")
+        ),
+        ("lockstep --help", ["--jobs 8", "reproduce(FILE)", "--policy"]),
     ],
 )
 def test_help_teaches(sparring: Told, command: str, parts: list[str]) -> None:
