@@ -206,11 +206,11 @@ def judge() -> Check:
     found = f"unswbc {version}, engine {digest[:12]}"
     if digest != JUDGE_ENGINE_SHA256:
         found += (
-            f"; match, verdict and ladder play by its rules, lockstep and served play do not: the rules here are "
+            f"; matches are played by its rules, lockstep refuses it: the rules here are "
             f"those of {JUDGE_VERSION}, engine {JUDGE_ENGINE_SHA256[:12]}"
         )
         return Check(
-            name=name, status="optional", found=found, mend=f"for those: pip install 'unswbc=={JUDGE_VERSION}'"
+            name=name, status="optional", found=found, mend=f"for proofs: pip install 'unswbc=={JUDGE_VERSION}'"
         )
     return Check(name=name, status="ok", found=found)
 

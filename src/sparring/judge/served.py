@@ -151,7 +151,7 @@ class ServedLoong:
             raise SparringError(
                 f"served play needs a match, a worker and a thread: got {len(jobs)}, {workers} and {threads}"
             )
-        official_engine()  # before any process starts: it may be missing, or not yet compiled
+        official_engine(any_version=True)  # before any process starts: it may be missing, or not yet compiled
         self.jobs = list(jobs)
         self._maps = [_identity(index, job) for index, job in enumerate(self.jobs)]
         self.lanes = min(workers * threads, len(self.jobs))
