@@ -102,7 +102,7 @@ def test_the_judge_is_known_by_the_hash_of_its_engine(monkeypatch: pytest.Monkey
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: package)
     monkeypatch.setattr(importlib.metadata, "version", lambda name: doctor.JUDGE_VERSION)
     found = doctor.judge()
-    assert found.status == "optional" and found.mend == f"for those: pip install 'unswbc=={doctor.JUDGE_VERSION}'"
+    assert found.status == "optional" and found.mend == f"for proofs: pip install 'unswbc=={doctor.JUDGE_VERSION}'"
     assert "matches are played by its rules, lockstep refuses it" in found.found
     monkeypatch.setattr(doctor, "JUDGE_ENGINE_SHA256", doctor.hashlib.sha256(b"other rules").hexdigest())
     assert doctor.judge().status == "ok"
