@@ -399,23 +399,49 @@ class Matches {
     return own_array(std::move(numbers), {n, 2, 4});
   }
 
-  // By slot of these lanes: the dragon's id or -1, its team, column and row of its head.
+  // By slot of these lanes: the dragon's id or -1, its team, column and row of its head, its length.
   nb::object roster(const Lanes& lanes) {
     const std::size_t n = lanes.shape(0), each = slots();
-    std::vector<i32> numbers(n * each * 4, -1);
+    std::vector<i32> numbers(n * each * 5, -1);
     each_lane(lanes, kStandingNanoseconds, [&](std::size_t i, u64 index) {
       const Lane at = batch_.lane(index);
       for (u32 place = 0; place < at.match.alive; ++place) {
         const Dragon& dragon = at.dragons[at.order[place]];
         const i32 head = static_cast<i32>(at.head_tile(dragon));
-        i32* const out = numbers.data() + 4 * (i * each + at.order[place]);
+        i32* const out = numbers.data() + 5 * (i * each + at.order[place]);
         out[0] = static_cast<i32>(dragon.id);
         out[1] = dragon.team;
         out[2] = head % at.level.width;
         out[3] = head / at.level.width;
+        out[4] = static_cast<i32>(dragon.length);
       }
     });
-    return own_array(std::move(numbers), {n, each, 4});
+    return own_array(std::move(numbers), {n, each, 5});
+  }
+
+  // Of every lane, -1 where none waits: column and row of the head of the dragon that must act, its facing, whether its
+  // life is mirrored, the sides of the board.
+  nb::object frames() {
+    const std::size_t n = rows_.size();
+    std::vector<i32> numbers(n * 6, -1);
+    const OneAtATime alone(inside_);
+    {
+      const nb::gil_scoped_release release;
+      run(kStandingNanoseconds, [&](u64 i) {
+        if (!rows_[i].waiting) return;
+        const Lane at = batch_.lane(i);
+        const u32 slot = at.match.acting;
+        const i32 head = static_cast<i32>(at.head_tile(at.dragons[slot]));
+        i32* const out = numbers.data() + 6 * i;
+        out[0] = head % at.level.width;
+        out[1] = head / at.level.width;
+        out[2] = static_cast<i32>(at.dragons[slot].facing);
+        out[3] = knowing_ ? static_cast<i32>(knowing_->of(batch_, i).lives[slot].mirrored) : 0;
+        out[4] = at.level.width;
+        out[5] = at.level.height;
+      });
+    }
+    return own_array(std::move(numbers), {n, 6});
   }
 
   // The truth around every dragon that lives in these lanes, as if it acted now.
@@ -933,6 +959,7 @@ void bind_loong_batch(nb::module_& m) {
       .def("boards", &Matches::boards, "lanes"_a.noconvert())
       .def("standings", &Matches::standings)
       .def("roster", &Matches::roster, "lanes"_a.noconvert())
+      .def("frames", &Matches::frames)
       .def("everyone", &Matches::everyone, "lanes"_a.noconvert())
       .def("dragons", &Matches::dragons, "lane"_a)
       .def("pearls", &Matches::pearls, "lane"_a)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from watched_loong import FORAGER, NOBODY, SPLITTER, Restart, pond
 
 from sparring.errors import SparringError
 from sparring.games.loong import Loong
+from sparring.learn.hardware import CPU, Hardware
 from sparring.learn.matches import ITSELF
 from sparring.learn.ppo import PPO, Estimates, PPOConfig, ValueScale, between
 from sparring.learn.rollout import Collector, Rollout
@@ -112,6 +114,9 @@ def reordered(rollout: Rollout, order: list[int]) -> Rollout:
             **{name: getattr(nodes, name)[back] for name in ("tick", "reward", "potential")},
             **{name: getattr(nodes, name)[dragons] for name in ("board_of", "crop", "scalars")},
             **{name: getattr(nodes, name) for name in ("board", "team", "block", "valued", "opened")},
+        ),
+        future=replace(
+            rollout.future, **{name: getattr(rollout.future, name)[rows] for name in ("ahead", "frame", "slot")}
         ),
     )
 
@@ -283,7 +288,9 @@ class Judge:
 
 
 def test_scores_of_levels_by_hand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = selfplay(folder, lanes=8, scripted=0.5, opponents=("reckless", "splitter"), ppo={"steps": 17})
+    learner = selfplay(
+        folder, lanes=8, scripted=0.5, opponents=("reckless", "splitter"), ppo={"steps": 17, "epochs": 1}
+    )
     judge = Judge(learner, monkeypatch)
     advantages: dict[tuple[int, int], list[float]] = {}
     rollouts: list[Rollout] = []
@@ -319,7 +326,7 @@ def test_scores_of_levels_by_hand(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_results_are_told_from_the_learners_side(folder: Path) -> None:
-    learner = selfplay(folder, lanes=8, opponents=("splitter", "reckless"), scripted=0.7)
+    learner = selfplay(folder, lanes=8, opponents=("splitter", "reckless"), scripted=0.7, ppo={"epochs": 1})
     winners: list[int] = []
     ended = learner.ended
 
@@ -367,3 +374,55 @@ def test_a_match_that_ends_before_the_learners_first_turn_does_not_count(tmp_pat
 def test_opponents_that_are_none_are_refused(folder: Path, config: dict[str, Any], said: str) -> None:
     with pytest.raises(SparringError, match=said):
         selfplay(folder, **config)
+
+
+def test_auxiliary_heads_learn_with_the_actor_and_are_no_part_of_it(rollout: Rollout) -> None:
+    learner = ppo(lr=3e-3, warmup=0, epochs=3, target_kl=1e9)
+    told = [learner.update(rollout, learner.estimate(rollout, 0.0), 0.0) for _ in range(3)]
+    for name in ("unseen", "heads"):
+        assert 0 < told[-1][f"auxiliary_{name}"] < told[0][f"auxiliary_{name}"], name
+    assert learner.auxiliary is not None and not any("auxiliary" in name for name in learner.teacher.state_dict())
+    state = stored(learner.state())
+    other = ppo()
+    other.load_state(state)
+    assert other.auxiliary is not None and not differences(other.auxiliary.state_dict(), state["auxiliary"])
+    without = ppo(auxiliary=0.0)
+    told_without = without.update(rollout, without.estimate(rollout, 0.0), 0.0)
+    assert without.auxiliary is None and not any("auxiliary" in name for name in told_without)
+    with pytest.raises(SparringError, match=r"ppo.auxiliary = 0.0: the checkpoint has auxiliary heads: give a weight"):
+        without.load_state(state)
+    with pytest.raises(SparringError, match=r"ppo.auxiliary = 0.1: the checkpoint has none: give 0"):
+        other.load_state(without.state())
+
+
+def test_mixed_precision_runs_and_stays_near(rollout: Rollout) -> None:
+    """The tensor code of a GPU, here on a CPU: products in bfloat16, all that is kept in float32."""
+    told = []
+    for hardware in (CPU, Hardware(torch.device("cpu"), mixed=True)):
+        teacher, critic = Teacher(preset("tiny"), seed=1), Critic(critics.preset("tiny"), seed=2)
+        learner = PPO(teacher, critic, PPOConfig(minibatch=60), seed=7, hardware=hardware)
+        estimates = learner.estimate(rollout, 0.0)
+        assert estimates.value.dtype == estimates.advantage.dtype == torch.float32
+        told.append(learner.update(rollout, estimates, 0.0))
+        assert all(parameter.dtype == torch.float32 for parameter in teacher.parameters())
+    for name in ("value_loss", "entropy_direction", "auxiliary_unseen", "auxiliary_length", "balance"):
+        assert told[1][name] == pytest.approx(told[0][name], rel=0.05), name
+    assert told[1] != told[0] and told[1]["kl"] < 1e-3
+
+
+def test_mixed_precision_collects(folder: Path) -> None:
+    game = Loong(lanes=6, seed=4, maps=folder, observe="inputs")
+    listener = Restart(game)
+    mixed = Hardware(torch.device("cpu"), mixed=True)
+    player = Collector(game, Teacher(preset("tiny"), seed=1), seed=0, stream=1, hardware=mixed)
+    collected = player.collect(10, listener)
+    assert collected.memory.dtype == collected.log_prob.dtype == torch.float32
+    assert 0 < float(collected.memory.abs().max()) <= 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="tells what happens without a GPU")
+def test_a_device_that_is_not_there_is_one_line() -> None:
+    with pytest.raises(SparringError, match='device = "cuda": torch finds no CUDA GPU here'):
+        Hardware.of("cuda")
+    with pytest.raises(SparringError, match='device = "tpu": must be "cpu" or "cuda"'):
+        Hardware.of("tpu")

@@ -366,21 +366,40 @@ def test_everyone_is_told_as_if_it_acted_now() -> None:
     assert (crop[waits] == now[lane[waits]]).all() and (scalars[waits] == now_scalars[lane[waits]]).all()
 
 
+def test_frames_are_those_of_the_dragons_that_wait() -> None:
+    for mirror in ("never", "always"):
+        batch = batch_of(LEVELS, len(LEVELS), mirror=mirror)
+        go_on(batch, 60)
+        inputs = np.zeros((batch.lanes, INPUTS.itemsize), np.uint8)
+        batch.observe(inputs, np.zeros((batch.lanes, MASK.itemsize), np.uint8))  # the coin is thrown at a life's start
+        frames = batch.frames()
+        assert frames.dtype == np.int32 and frames.shape == (batch.lanes, 6)
+        rows = batch.rows.view(LANE)[:, 0]
+        for lane in range(batch.lanes):
+            expected = [-1] * 6
+            for _, slot, _, facing, body in batch.dragons(lane):
+                if rows["waiting"][lane] and slot == rows["slot"][lane]:
+                    level = LEVELS[lane % len(LEVELS)]
+                    expected = [*body[0].tolist(), facing, int(mirror == "always"), level.width, level.height]
+            assert frames[lane].tolist() == expected
+        assert rows["waiting"].any() and not rows["waiting"].all()
+
+
 def test_standings_and_rosters_are_those_of_the_bodies() -> None:
     batch = batch_of(LEVELS, len(LEVELS))
     for _ in range(3):
         go_on(batch, 90)
         standings, rosters = batch.standings(), batch.roster(np.arange(batch.lanes))
-        assert standings.dtype == rosters.dtype == np.int32 and rosters.shape == (batch.lanes, batch.slots, 4)
+        assert standings.dtype == rosters.dtype == np.int32 and rosters.shape == (batch.lanes, batch.slots, 5)
         rows = batch.rows.view(LANE)[:, 0]
         for lane in range(batch.lanes):
             expected = np.zeros((2, 4), np.int32)
-            roster = np.full((batch.slots, 4), -1)
+            roster = np.full((batch.slots, 5), -1)
             for dragon, slot, team, _, body in batch.dragons(lane):
                 n = len(body)
                 expected[team] += (1, n, n * (dragon < 2), 0)
                 expected[team, 3] = max(expected[team, 3], n)
-                roster[slot] = (dragon, team, *body[0])
+                roster[slot] = (dragon, team, *body[0], n)
             assert (standings[lane] == expected).all() and (rosters[lane] == roster).all()
             if rows["over"][lane]:
                 ended = [rows[name][lane] for name in ("dragons", "total", "queen", "longest")]
@@ -416,7 +435,7 @@ def test_any_number_of_threads_tells_the_same() -> None:
         batch = batch_of(LEVELS, lanes, threads=threads)
         go_on(batch, 60)
         every = np.arange(lanes)
-        told.append([*appraised(batch), *batch.boards(every), batch.standings(), batch.roster(every)])
+        told.append([*appraised(batch), *batch.boards(every), batch.standings(), batch.roster(every), batch.frames()])
         told[-1] += batch.everyone(every[::-1].copy())
     assert all((one == other).all() for one, other in zip(*told, strict=True))
 

@@ -16,6 +16,8 @@ from loong_maps import simple_map
 from torch import Tensor
 from watched_loong import FORAGER, NOBODY, RECKLESS, SPLITTER, Event, Moment, Restart, Watched, pond
 
+from sparring.games.loong_choices import INPUTS, PLANES
+from sparring.learn.auxiliary import rounds_ahead, targets
 from sparring.learn.noise import choice_uniforms
 from sparring.learn.returns import advantages
 from sparring.learn.rollout import Collector, Rollout, potentials
@@ -251,7 +253,9 @@ def test_the_round_limit_is_a_real_end(tmp_path: Path, longer: int | None, won: 
     game = Watched(lanes=1, maps=tmp_path)
     player = Collector(game, Straight(), seed=0, stream=0)  # type: ignore[arg-type]
     listener = Restart(game)
+    game.watching = False
     player.collect(980, listener)
+    game.watching = True
     assert listener.heard == 0
     game.forget()
     rollout = player.collect(30, listener)
@@ -265,9 +269,9 @@ def test_the_round_limit_is_a_real_end(tmp_path: Path, longer: int | None, won: 
 def test_memory_follows_a_life_over_rollouts_and_is_empty_at_its_birth(game: Watched) -> None:
     listener, player = Restart(game, mixed), collector(game)
     lives: dict[tuple[int, int, int], list[tuple[Rollout, int]]] = {}
-    for _ in range(4):
-        game.forget()
-        rollout = player.collect(17, listener)
+    for _ in range(3):
+        game.watching = False
+        rollout = player.collect(13, listener)
         for i, key in enumerate(keys(rollout)):
             lives.setdefault(key[:3], []).append((rollout, i))
     checked = over_rollouts = 0
@@ -279,7 +283,7 @@ def test_memory_follows_a_life_over_rollouts_and_is_empty_at_its_birth(game: Wat
                 memory = player.teacher.step(rollout.inputs[i : i + 1], rollout.mask[i : i + 1], memory)[1]
                 checked += 1
             over_rollouts += len({id(rollout) for rollout, _ in life}) > 1
-    assert checked == 4 * 17 * 6 and over_rollouts > 5
+    assert checked == 3 * 13 * 6 and over_rollouts > 5
 
 
 def test_the_ratio_is_one_over_stretches_that_start_from_stored_memory(game: Watched) -> None:
@@ -307,7 +311,7 @@ def test_potentials_by_hand() -> None:
     first = 0.02 * 3 + 0.01 * 6 - 0.05 * 4
     second = -0.02 * 2 - 0.01 * 2
     np.testing.assert_allclose(potentials(standings), [[first, -first], [second, -second]], atol=1e-7)
-    moment = Moment(0, 0, [], {0: 0, 4: 0, 1: 1, 3: 1}, {0: 5, 4: 12, 1: 9, 3: 5}, {}, [])
+    moment = Moment(0, 0, [], {0: 0, 4: 0, 1: 1, 3: 1}, {0: 5, 4: 12, 1: 9, 3: 5}, {}, [], [])
     assert moment.potential(0) == pytest.approx(0.02 * 3 + 0.01 * 3 - 0.05 * 4)
 
 
@@ -332,3 +336,82 @@ def test_any_number_of_threads_plays_the_same(tmp_path: Path) -> None:
         assert torch.equal(getattr(rollouts[0], name), getattr(rollouts[1], name)), name
     for name in ("successor", "tick", "reward", "potential", "board", "team", "board_of", "crop", "scalars"):
         assert torch.equal(getattr(rollouts[0].nodes, name), getattr(rollouts[1].nodes, name)), name
+
+
+def crop_cell(
+    head: tuple[int, int], facing: int, mirrored: bool, tile: tuple[int, int], size: tuple[int, int]
+) -> int | None:
+    """The cell of the crop in which a tile lies, the nearest one where there are several."""
+    dx, dy = ((there - here + side // 2) % side - side // 2 for there, here, side in zip(tile, head, size, strict=True))
+    forward = ((0, -1), (1, 0), (0, 1), (-1, 0))[facing]
+    right = (-forward[1], forward[0]) if not mirrored else (forward[1], -forward[0])
+    row, column = 7 - (dx * forward[0] + dy * forward[1]), 7 + dx * right[0] + dy * right[1]
+    return row * 15 + column if 0 <= row < 15 and 0 <= column < 15 else None
+
+
+@pytest.mark.parametrize("mirror", ["never", "always"])
+def test_auxiliary_heads_are_asked_what_the_engine_says(tmp_path: Path, mirror: str) -> None:
+    long = ("0 4 1 1 2 1 3 1 4 1", "1 4 6 4 5 4 4 4 3 4", "0 3 20 9 21 9 22 9", "1 3 2 8 2 9 2 10")
+    (tmp_path / "wide.map").write_bytes(simple_map("23 12", long, tuple(f"TILE {x} 6 2 5" for x in range(23))))
+    game = Watched(lanes=3, seed=2, maps=tmp_path, mirror=mirror)
+    listener, player = Restart(game, mixed), collector(game)
+    asked: Counter[str] = Counter()
+    for _ in range(2):
+        game.forget()
+        rollout = player.collect(110, listener)
+        log, rows = logged(game), torch.arange(len(rollout))
+        told = targets(
+            rows, rollout.inputs, rollout.nodes.crop[: len(rows)], rollout.block % 2, rollout.dragon, rollout.future
+        )
+        fresh = rollout.inputs.numpy().view(INPUTS)["crop"][:, 0, :, :, PLANES["crop"].index("fresh")] > 0
+        for i, key in list(enumerate(keys(rollout)))[::4]:
+            event = log[key]
+            team = event.before.teams[event.dragon]
+
+            def later(rounds: int, key: tuple[int, int, int, int] = key) -> Moment | None:
+                at = (key[1], key[3] + rounds)
+                found = (each.before for each in game.events[key[0]] if (each.before.match, each.before.round) == at)
+                return next(found, None)
+
+            for column, horizon in enumerate((16, 64)):
+                then = later(horizon)
+                length = float(told.length[i, column])
+                assert np.isnan(length) if then is None else length == then.lengths.get(event.dragon, 0)
+                asked[f"length {horizon} {'dead' if length == 0 else 'alive'}"] += then is not None
+            shares = torch.zeros(226)
+            then = later(3)
+            enemies = [] if then is None else [each for each, side in then.teams.items() if side != team]
+            for enemy in enemies:
+                cell = crop_cell(event.head, event.facing, mirror == "always", then.bodies[enemy][0], (23, 12))  # type: ignore[union-attr]
+                asked["elsewhere" if cell is None else "in the crop"] += 1
+                shares[225 if cell is None else cell] += 1 / len(enemies)
+            torch.testing.assert_close(told.heads[i], shares)
+            contents = torch.zeros(225, dtype=torch.uint8)
+            for content, tiles in (
+                (1, event.before.pearls),
+                (2, event.before.segments(team)),
+                (3, event.before.segments(1 - team)),
+                (255, event.before.bodies[event.dragon]),
+            ):
+                for tile in tiles:
+                    for x, y in itertools.product(
+                        (tile[0] - 23, tile[0], tile[0] + 23), (tile[1] - 12, tile[1], tile[1] + 12)
+                    ):
+                        cell = crop_cell(event.head, event.facing, mirror == "always", (x, y), (1000, 1000))
+                        if cell is not None:
+                            contents[cell] = content
+            contents[torch.from_numpy(fresh[i]).flatten()] = 255
+            assert torch.equal(told.unseen[i], contents)
+            asked.update(f"content {content}" for content in contents.unique().tolist())
+    kinds = {kind for kind, count in asked.items() if count}
+    assert {f"content {content}" for content in (0, 1, 2, 3, 255)} <= kinds
+    assert {"in the crop", "elsewhere", "length 16 alive", "length 16 dead"} <= kinds
+
+
+def test_rounds_ahead_by_hand() -> None:
+    match, round_ = torch.tensor([5, 5, 9, 9, 7]), torch.tensor([0, 17, 436, 499, 0])
+    start_match = torch.tensor([9, 5, 5, 5, 9, 9])
+    start_round = torch.tensor([452, 3, 16, 33, 439, 499])
+    expected = [[1, 2, -1], [-1, 3, -1], [4, 0, -1], [-1, -1, -1], [-1, -1, -1]]
+    assert rounds_ahead(match, round_, start_match, start_round).tolist() == expected
+    assert rounds_ahead(torch.tensor([9]), torch.tensor([435]), start_match, start_round).tolist() == [[-1, -1, 5]]

@@ -29,7 +29,8 @@ class Moment:
     learns: list[bool]
     teams: dict[int, int]
     lengths: dict[int, int]
-    heads: dict[int, tuple[int, int]]
+    bodies: dict[int, list[tuple[int, int]]]
+    pearls: list[tuple[int, int]]
     board: list[bytes]
 
     @staticmethod
@@ -42,9 +43,13 @@ class Moment:
             learns=game.learners[lane].tolist(),
             teams={each.dragon: each.team for each in alive},
             lengths={each.dragon: len(each.body) for each in alive},
-            heads={each.dragon: tuple(each.body[0].tolist()) for each in alive},
+            bodies={each.dragon: [(x, y) for x, y in each.body.tolist()] for each in alive},
+            pearls=[(x, y) for y, x in np.argwhere(game.pearls(lane)).tolist()],
             board=[board[0, team].tobytes() + scalars[0, team].tobytes() for team in (0, 1)],
         )
+
+    def segments(self, team: int) -> list[tuple[int, int]]:
+        return [tile for dragon, body in self.bodies.items() if self.teams[dragon] == team for tile in body]
 
     def potential(self, team: int) -> float:
         """0.02 for each segment that the longest dragon leads by, 0.01 for all together, 0.05 for the queen."""
@@ -71,9 +76,15 @@ class Event:
     action: int
     before: Moment
 
+    @property
+    def head(self) -> tuple[int, int]:
+        return self.before.bodies[self.dragon][0]
+
 
 class Watched(Loong):
-    """events: of each lane, in order of time; winners: by lane and match."""
+    """events: of each lane, in order of time; winners: by lane and match; nothing is noted unless `watching`."""
+
+    watching = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__(observe="inputs", **options)
@@ -87,6 +98,8 @@ class Watched(Loong):
         return Moment.of(self, lane)
 
     def act(self, actions: Tensor, given: Tensor | None = None) -> LoongOutcome:
+        if not self.watching:
+            return super().act(actions, given)
         rows = self.decisions()
         crop, scalars = self.appraise()
         for i, (lane, dragon) in enumerate(zip(rows.lane.tolist(), rows.dragon.tolist(), strict=True)):

@@ -276,8 +276,12 @@ class LoongMatches:
         """[lanes, 2, 4], of both teams as of now: living dragons, their total length, the queen's or 0, the longest."""
 
     def roster(self, lanes: NDArray[int64]) -> NDArray[int32]:
-        """[k, slots, 4], by slot of these lanes: the dragon's id, its team, column and row of its head; -1 where no
-        dragon lives."""
+        """[k, slots, 5], by slot of these lanes: the dragon's id, its team, column and row of its head, its length; -1
+        where no dragon lives."""
+
+    def frames(self) -> NDArray[int32]:
+        """[lanes, 6], of the dragon that must act: column and row of its head, facing, 1 if its life is mirrored, width
+        and height of the board; -1 where none waits."""
 
     def everyone(
         self, lanes: NDArray[int64]

@@ -313,9 +313,15 @@ class Loong:
         return self._matches.standings()
 
     def roster(self, lanes: Tensor) -> NDArray[np.int32]:
-        """int32 [k, agents, 4], by slot of `lanes` (int64 [k]): the dragon's id, its team, column and row of its head;
-        -1 where no dragon lives."""
+        """int32 [k, agents, 5], by slot of `lanes` (int64 [k]): the dragon's id, its team, column and row of its head,
+        its length; -1 where no dragon lives."""
         return self._matches.roster(self._there(lanes))
+
+    def frames(self) -> NDArray[np.int32]:
+        """int32 [n, 6], how the dragons in `decisions()` lie: column and row of the head, facing, 1 if the life is
+        mirrored, width and height of the board."""
+        frames: NDArray[np.int32] = self._matches.frames()[self.decisions().lane.numpy()]
+        return frames
 
     def everyone(
         self, lanes: Tensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import torch
@@ -16,9 +16,12 @@ from torch import Tensor, nn
 
 from sparring import _core
 from sparring.errors import SparringError
+from sparring.learn.auxiliary import targets
+from sparring.learn.hardware import CPU, Hardware
 from sparring.learn.returns import advantages
 from sparring.learn.rollout import Rollout
 from sparring.policies.actions import PARTS
+from sparring.policies.auxiliary import Auxiliary, AuxiliaryTargets
 from sparring.policies.critic import Critic, explained_variance
 from sparring.policies.loong import Teacher
 from sparring.settings import Range
@@ -54,6 +57,8 @@ class PPOConfig:
     the team's chances, and is hard to learn from. Nothing remains of it at the end of the run."""
     value_weight: Annotated[float, Range(low=0)] = 0.5
     """Weight of the critic's error."""
+    auxiliary: Annotated[float, Range(low=0)] = 0.1
+    """Weight of what the memory is asked beside: unseen tiles, enemy heads and its own length later. 0: nothing."""
     balance: Annotated[float, Range(low=0)] = 0.01
     """Weight of the loss that keeps all experts in use."""
     lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 1e-3
@@ -124,13 +129,27 @@ class Estimates:
 
 
 class PPO:
-    """The optimiser of a teacher and its critic; rollouts come from elsewhere."""
+    """The optimiser of a teacher and its critic; rollouts come from elsewhere.
 
-    def __init__(self, teacher: Teacher, critic: Critic, config: PPOConfig, *, seed: int) -> None:
+    auxiliary: heads on the teacher's memory that train with it and are no part of it; None with weight 0
+    """
+
+    def __init__(
+        self, teacher: Teacher, critic: Critic, config: PPOConfig, *, seed: int, hardware: Hardware = CPU
+    ) -> None:
+        """The networks are moved to the hardware's device."""
         self.teacher, self.critic, self.config, self.seed = teacher, critic, config, seed
+        self.hardware = hardware
+        self.auxiliary = Auxiliary(teacher.config.memory, seed=seed) if config.auxiliary > 0 else None
+        self._networks: dict[str, nn.Module] = {"teacher": teacher, "critic": critic}
+        if self.auxiliary is not None:
+            self._networks["auxiliary"] = self.auxiliary
+        for network in self._networks.values():
+            network.to(hardware.device)
         self.scale = ValueScale()
         self.updates = 0
-        self._parameters = (list(teacher.parameters()), list(critic.parameters()))
+        beside = [] if self.auxiliary is None else list(self.auxiliary.parameters())
+        self._parameters = ([*teacher.parameters(), *beside], list(critic.parameters()))
         self._optimisers = tuple(
             torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
             for parameters in self._parameters
@@ -143,15 +162,20 @@ class PPO:
         n = len(rollout)
         value = torch.zeros_like(nodes.potential)
         self.critic.eval()
-        with torch.no_grad():
-            code, value[nodes.valued] = self.critic.boards(nodes.board, nodes.team)
-            chunks = [slice(start, start + _CHUNK) for start in range(0, len(nodes.board_of), _CHUNK)]
-            dragons = torch.cat(
-                [
-                    self.critic.dragons(code, nodes.board_of[chunk], nodes.crop[chunk], nodes.scalars[chunk])
-                    for chunk in chunks
-                ]
-            )
+        with torch.no_grad(), self.hardware.precision():
+            device = self.hardware.device
+            boards = [
+                self.critic.boards(board.to(device), team.to(device))
+                for board, team in zip(
+                    *(torch.split(column, _CHUNK) for column in (nodes.board, nodes.team)), strict=True
+                )
+            ]
+            code = torch.cat([code for code, _ in boards])
+            columns = (nodes.board_of, nodes.crop, nodes.scalars)
+            chunks = zip(*(torch.split(column, _CHUNK) for column in columns), strict=True)
+            of_dragons = [self.critic.dragons(code, *(part.to(device) for part in chunk)) for chunk in chunks]
+        value[nodes.valued] = torch.cat([team_value for _, team_value in boards]).float().cpu()
+        dragons = torch.cat(of_dragons).float().cpu()
         value[:n] = dragons[:n]
         value[nodes.opened] = dragons[n:]
         value = value * spread + mean
@@ -189,7 +213,7 @@ class PPO:
         stopped = False
         for epoch in range(config.epochs):
             for batch in batches.shuffled(self.seed, self.updates, epoch):
-                losses = self._descend(batch, between(config.entropy, progress))
+                losses = self._descend(batch.to(self.hardware.device), between(config.entropy, progress))
                 if losses["kl"] > config.target_kl:
                     stopped = True
                     break
@@ -209,16 +233,20 @@ class PPO:
 
     def state(self) -> dict[str, Any]:
         return {
-            "teacher": self.teacher.state_dict(),
-            "critic": self.critic.state_dict(),
+            **{name: network.state_dict() for name, network in self._networks.items()},
             "optimisers": [optimiser.state_dict() for optimiser in self._optimisers],
             "scale": self.scale.state(),
             "updates": self.updates,
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        self.teacher.load_state_dict(state["teacher"])
-        self.critic.load_state_dict(state["critic"])
+        if ("auxiliary" in state) != (self.auxiliary is not None):
+            raise SparringError(
+                f"ppo.auxiliary = {self.config.auxiliary}: the checkpoint has "
+                f"{'auxiliary heads: give a weight above 0' if self.auxiliary is None else 'none: give 0'}"
+            )
+        for name, network in self._networks.items():
+            network.load_state_dict(state[name])
         for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
             optimiser.load_state_dict(saved)
         self.scale.load_state(state["scale"])
@@ -229,8 +257,9 @@ class PPO:
         config = self.config
         self.teacher.train()
         self.critic.train()
-        tree, _, balance = self.teacher.sequence(batch.inputs, batch.mask, batch.lengths, batch.memory)
-        now = tree.evaluate(batch.action)
+        with self.hardware.precision():
+            tree, _, balance = self.teacher.sequence(batch.inputs, batch.mask, batch.lengths, batch.memory)
+            now = tree.evaluate(batch.action)
         log_ratio = now.log_prob.sum(dim=1) - batch.log_prob
         ratio = log_ratio.exp()
         with torch.no_grad():
@@ -243,10 +272,16 @@ class PPO:
         )
         entropy = now.entropy.mean(dim=0)
         actor_loss = config.balance * balance - surrogate.mean() - entropy_weight * entropy.sum()
-        code, team_value = self.critic.boards(batch.board, batch.team)
-        value = self.critic.dragons(code, batch.board_of, batch.crop, batch.scalars)
-        value_loss = nn.functional.mse_loss(value, batch.target)
-        team_loss = nn.functional.mse_loss(team_value, batch.team_target)
+        asked: dict[str, Tensor] = {}
+        with self.hardware.precision():
+            if self.auxiliary is not None:
+                assert batch.targets is not None
+                asked = self.auxiliary.losses(tree.features, batch.targets)
+                actor_loss = actor_loss + config.auxiliary * torch.stack(list(asked.values())).sum()
+            code, team_value = self.critic.boards(batch.board, batch.team)
+            value = self.critic.dragons(code, batch.board_of, batch.crop, batch.scalars)
+        value_loss = nn.functional.mse_loss(value.float(), batch.target)
+        team_loss = nn.functional.mse_loss(team_value.float(), batch.team_target)
         losses = (actor_loss, config.value_weight * (value_loss + team_loss))
         norms = []
         for loss, parameters, optimiser in zip(losses, self._parameters, self._optimisers, strict=True):
@@ -271,6 +306,7 @@ class PPO:
             "team_value_loss": float(team_loss.detach()),
             "balance": float(balance.detach()),
             **entropies,
+            **{f"auxiliary_{name}": float(loss.detach()) for name, loss in asked.items()},
         }
 
     def _diagnosis(self, what: str) -> str:
@@ -278,7 +314,7 @@ class PPO:
         gradients carry what is wrong with them from there to all layers before."""
         named = [
             (f"{network}.{name}", parameter)
-            for network, module in (("teacher", self.teacher), ("critic", self.critic))
+            for network, module in self._networks.items()
             for name, parameter in module.named_parameters()
         ]
         faults = [f"the weights of {name} are" for name, parameter in named if not parameter.isfinite().all()]
@@ -324,6 +360,17 @@ class Batch:
     board: Tensor
     team: Tensor
     team_target: Tensor
+    targets: AuxiliaryTargets | None
+
+    def to(self, device: torch.device) -> Batch:
+        """On the CPU itself."""
+        if device.type == "cpu":
+            return self
+        moved = {each.name: getattr(self, each.name) for each in fields(self)}
+        targets = self.targets and AuxiliaryTargets(
+            **{each.name: getattr(self.targets, each.name).to(device) for each in fields(self.targets)}
+        )
+        return Batch(**{name: part.to(device) for name, part in moved.items() if name != "targets"}, targets=targets)
 
 
 class Batches:
@@ -356,24 +403,29 @@ class Batches:
         rollout, nodes = self._rollout, self._rollout.nodes
         wanted = torch.tensor(blocks)
         rows = torch.isin(rollout.block, wanted).nonzero().view(-1)
-        stretches = torch.isin(rollout.block[self._starts], wanted)
+        starts = torch.isin(rollout.block[self._starts], wanted).nonzero().view(-1)
         rounds = len(nodes.valued) - int((nodes.successor[nodes.valued] < 0).sum())
         boards = torch.isin(nodes.block[:rounds], wanted).nonzero().view(-1)
         place = torch.full((len(nodes.board),), -1)
         place[boards] = torch.arange(len(boards))
+        inputs, crop = rollout.inputs.index_select(0, rows), nodes.crop.index_select(0, rows)
+        asked = None
+        if self._config.auxiliary > 0:
+            asked = targets(rows, inputs, crop, rollout.block[rows] % 2, rollout.dragon[rows], rollout.future)
         return Batch(
-            inputs=rollout.inputs[rows],
-            mask=rollout.mask[rows],
-            lengths=self._lengths[stretches],
-            memory=rollout.memory[self._starts[stretches]],
+            inputs=inputs,
+            mask=rollout.mask.index_select(0, rows),
+            lengths=self._lengths[starts],
+            memory=rollout.memory.index_select(0, self._starts[starts]),
             action=rollout.action[rows],
             log_prob=self._log_prob[rows],
             advantage=self._advantage[rows],
-            crop=nodes.crop[rows],
-            scalars=nodes.scalars[rows],
+            crop=crop,
+            scalars=nodes.scalars.index_select(0, rows),
             board_of=place[nodes.board_of[rows]],
             target=self._target[rows],
-            board=nodes.board[boards],
-            team=nodes.team[boards],
+            board=nodes.board.index_select(0, boards),
+            team=nodes.team.index_select(0, boards),
             team_target=self._target[nodes.valued[boards]],
+            targets=asked,
         )

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring.games.loong import Loong, LoongDecisions
+from sparring.learn.auxiliary import Future, rounds_ahead
+from sparring.learn.hardware import CPU, Hardware
 from sparring.learn.noise import choice_uniforms
 from sparring.policies.actions import PARTS
 from sparring.policies.critic import CROP_PLANES, CROP_SIDE, DRAGON_SCALARS
@@ -23,6 +25,8 @@ from sparring.policies.loong import Teacher
 
 LEADS = (0.02, 0.01, 0.05)
 """What a lead of one segment is worth in the potential: of the longest dragon, of all together, of the queen."""
+FRAME = 6
+"""Numbers of a row of `Loong.frames`."""
 _DRAGONS, _TOTAL, _QUEEN, _LONGEST = range(4)
 _FAR = 1 << 40
 """A tick later than any round."""
@@ -85,6 +89,7 @@ class Rollout:
     round: Tensor
     first: Tensor
     nodes: Nodes
+    future: Future
 
     def __len__(self) -> int:
         return len(self.action)
@@ -116,10 +121,11 @@ class Collector:
     Memories follow lane and slot, and start at zero with a life.
     """
 
-    def __init__(self, game: Loong, teacher: Teacher, *, seed: int, stream: int) -> None:
-        self.game, self.teacher = game, teacher
+    def __init__(self, game: Loong, teacher: Teacher, *, seed: int, stream: int, hardware: Hardware = CPU) -> None:
+        """hardware: where the teacher is; what is collected lies on the CPU."""
+        self.game, self.teacher, self.hardware = game, teacher, hardware
         self.seed, self.stream = seed, stream
-        self.memory = torch.zeros(game.lanes, game.agents, teacher.config.memory)
+        self.memory = torch.zeros(game.lanes, game.agents, teacher.config.memory, device=hardware.device)
         self._columns: dict[str, Tensor] = {}
 
     def collect(self, steps: int, listener: Listener) -> Rollout:
@@ -137,16 +143,19 @@ class Collector:
                 teams.note(rows, fresh, standings)
                 listener.round_began(rows, fresh, standings)
             crop, scalars = game.appraise()
-            memory = self.memory[rows.lane, rows.agent]
-            memory[rows.decision == 0] = 0.0
             assert rows.mask is not None
-            with torch.no_grad():
-                tree, after = self.teacher.step(rows.obs, rows.mask, memory)
-                uniforms = choice_uniforms(
-                    rows.lane, rows.match, rows.dragon, rows.round, seed=self.seed, stream=self.stream
-                )
-                action, log_prob = tree.sample(uniforms)
-            self.memory[rows.lane, rows.agent] = after
+            device = self.hardware.device
+            lane, agent = rows.lane.to(device), rows.agent.to(device)
+            memory = self.memory[lane, agent]
+            memory[(rows.decision == 0).to(device)] = 0.0
+            uniforms = choice_uniforms(
+                rows.lane, rows.match, rows.dragon, rows.round, seed=self.seed, stream=self.stream
+            )
+            with torch.no_grad(), self.hardware.precision():
+                tree, after = self.teacher.step(rows.obs.to(device), rows.mask.to(device), memory)
+                packed, log_prob = tree.sample(uniforms.to(device))
+            self.memory[lane, agent] = after
+            action = packed.cpu()
             values = {
                 "inputs": rows.obs,
                 "mask": rows.mask,
@@ -162,6 +171,7 @@ class Collector:
                 "round": rows.round,
                 "potential": torch.from_numpy(potentials(standings))[rows.lane, rows.team],
                 "board_of": teams.board_of(rows),
+                "frame": torch.from_numpy(game.frames()),
             }
             for name, value in values.items():
                 columns[name][step] = value
@@ -192,6 +202,7 @@ class Collector:
                 "crop": ((CROP_SIDE**2 * CROP_PLANES,), torch.uint8),
                 "scalars": ((DRAGON_SCALARS,), torch.uint8),
                 "potential": ((), torch.float32),
+                "frame": ((FRAME,), torch.int32),
             }
             for name in ("action", "team", "agent", "match", "dragon", "round", "board_of"):
                 shapes[name] = ((), torch.int64)
@@ -234,7 +245,7 @@ class _Teams:
     def note(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
         """A round began in the lanes of rows `fresh`."""
         lanes = rows.lane[fresh]
-        self.rosters.append(self._game.roster(lanes)[:, :, 0])
+        self.rosters.append(self._game.roster(lanes))
         self.add(lanes, rows.match[fresh], rows.round[fresh], standings)
 
     def add(self, lanes: Tensor, match: Tensor, round_: Tensor, standings: NDArray[np.int32]) -> None:
@@ -266,7 +277,7 @@ def _rollout(
     block = lane * 2 + flat["team"]
     keys = [key.numpy() for key in (time, flat["dragon"], flat["match"], block)]
     order = torch.from_numpy(np.lexsort(keys))
-    rows = {name: column[order] for name, column in flat.items()}
+    rows = {name: column.index_select(0, order) for name, column in flat.items()}
     block = block[order]
     first = torch.ones(len(order), dtype=torch.bool)
     first[1:] = (
@@ -274,6 +285,7 @@ def _rollout(
         | (rows["match"][1:] != rows["match"][:-1])
         | (rows["dragon"][1:] != rows["dragon"][:-1])
     )
+    nodes = _nodes(rows, block, first, teams, results, game)
     return Rollout(
         inputs=rows["inputs"],
         mask=rows["mask"],
@@ -285,8 +297,21 @@ def _rollout(
         dragon=rows["dragon"],
         round=rows["round"],
         first=first,
-        nodes=_nodes(rows, block, first, teams, results, game),
+        nodes=nodes,
+        future=_future(rows, block, teams),
     )
+
+
+def _future(rows: Mapping[str, Tensor], block: Tensor, teams: _Teams) -> Future:
+    """Both teams of a lane share its rosters, so the starts of rounds are looked up by lane."""
+    rosters = torch.from_numpy(np.concatenate(teams.rosters))
+    lane, match, round_, roster = (torch.cat(teams.columns[name]) for name in ("lane", "match", "round", "roster"))
+    noted = roster < len(rosters)  # not where the rollout stops, in the middle of a round
+    number = lane << 32 | match
+    start = torch.full((2, len(rosters)), -1)
+    start[:, roster[noted]] = torch.stack((number[noted], round_[noted]))
+    ahead = rounds_ahead(block // 2 << 32 | rows["match"], rows["round"], *start)
+    return Future(rosters=rosters, ahead=ahead, frame=rows["frame"], slot=rows["agent"])
 
 
 def _nodes(
@@ -325,7 +350,7 @@ def _nodes(
     """The end of every match."""
     keys = zip(*(played[name].tolist() for name in ("lane", "match", "team", "round")), strict=True)
     round_start = {key: n + i for i, key in enumerate(keys)}
-    alive = np.concatenate(teams.rosters)
+    alive = np.concatenate([roster[:, :, 0] for roster in teams.rosters])
 
     successor = torch.full((over + 1,), -1)
     reward = torch.zeros(over + 1)

@@ -15,6 +15,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.loong import Loong, LoongDecisions
 from sparring.games.loong_rows import SCRIPTS
+from sparring.learn.hardware import Hardware, keep_freed_memory
 from sparring.learn.matches import ITSELF, EpisodeRow, LoongMatchRow
 from sparring.learn.ppo import PPO, Estimates, PPOConfig
 from sparring.learn.rollout import Collector, Rollout
@@ -52,8 +53,15 @@ class SelfPlayConfig:
 class SelfPlay:
     """The learner of Loong. Call `step` again and again: each is an update, a rollout and what is learnt from it."""
 
-    def __init__(self, game: Loong, config: SelfPlayConfig, *, seed: int, decisions: int) -> None:
-        """decisions: length of the run, for all that changes over it. Raises SparringError for unknown opponents."""
+    def __init__(self, game: Loong, config: SelfPlayConfig, *, seed: int, decisions: int, device: str = "cpu") -> None:
+        """Start the first matches. From then on the process keeps the memory that it frees.
+
+        decisions: length of the run, for all that changes over it
+        device:    "cpu" or "cuda", where the networks run; the game stays where it is
+
+        Raises SparringError for unknown opponents, and without the device.
+        """
+        keep_freed_memory()
         for name in config.opponents:
             if name not in SCRIPTS:
                 raise SparringError(f"opponents: no scripted player {name}: there are {', '.join(SCRIPTS)}")
@@ -63,9 +71,10 @@ class SelfPlay:
         self.budget = decisions
         self.teacher = teachers.Teacher(teachers.preset(config.preset), seed=seed)
         self.critic = critics.Critic(critics.preset(config.preset), seed=seed)
-        self.ppo = PPO(self.teacher, self.critic, config.ppo, seed=seed)
+        hardware = Hardware.of(device)
+        self.ppo = PPO(self.teacher, self.critic, config.ppo, seed=seed, hardware=hardware)
         self.levels = PrioritizedLevelReplay(len(game.maps), config.levels, seed=seed, stream=STREAM_LEVELS)
-        self.collector = Collector(game, self.teacher, seed=seed, stream=STREAM_ACTIONS)
+        self.collector = Collector(game, self.teacher, seed=seed, stream=STREAM_ACTIONS, hardware=hardware)
         self.decisions = 0
         self.matches = 0
         self.episodes_ended: list[EpisodeRow] = []
