@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,19 +10,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from rich.console import Console
 from tiny_loong import UPDATE, tiny_recipe
 from tiny_runs import TINY
 
 import sparring
 from sparring import _core
+from sparring.cli import main
 from sparring.errors import SparringError
 from sparring.judge.entrants import Entrant, load_entrant
-from sparring.judge.match import play_match
-from sparring.judge.records import Records
+from sparring.judge.films import moments, play_teacher
+from sparring.judge.match import PlayedMatch, play_match
+from sparring.judge.records import Records, load_records
+from sparring.judge.replay_format import read_replay
 from sparring.judge.schedule import Job, read_maps, schedule
+from sparring.judge.statistics import wilson
 from sparring.judge.teachers import play_taught, weights_path
+from sparring.judge.versus import evaluate_teacher
 from sparring.judge.work import entrant_here, play_missing
+from sparring.levels.maps import read_map
 
 SILENT = Console(quiet=True)
 
@@ -70,12 +78,12 @@ def test_its_weights_stay_when_training_goes_on(tmp_path: Path, place: Path, one
 
 def test_served_and_alone_it_plays_the_same_matches(place: Path, one: Entrant) -> None:
     """Both seats, against a scripted player and against another teacher."""
-    for other, maps, least in (
-        (load_entrant("legal"), "generated:0:2", 200),
-        (load_entrant("two"), str(place / "maps"), 10),
+    for other, maps, matches, least in (
+        (load_entrant("legal"), "generated:0:2", 2, 200),
+        (load_entrant("two"), str(place / "maps"), 4, 10),
     ):
-        played = list(play_taught(schedule([one, other], read_maps(maps), seed=3, matches=4)))
-        assert len(played) == 4
+        played = list(play_taught(schedule([one, other], read_maps(maps), seed=3, matches=matches)))
+        assert len(played) == matches
         assert sum(match.turns for _, match in played) > least
         for job, match in played:
             assert match == play_match(job.map_bytes, job.a, job.b, seed=job.seed, map_name=job.map_name)
@@ -85,6 +93,7 @@ def test_served_and_alone_it_plays_the_same_matches(place: Path, one: Entrant) -
 def test_it_plays_the_most_probable_choice_of_what_it_is_told(place: Path, one: Entrant) -> None:
     """Against a replay of its own turns, by the text path of the core and the network."""
     teacher = sparring.load_teacher("one").teacher
+    threads = torch.get_num_threads()
     lives: dict[int, tuple[bytes, _core.LoongDragons, torch.Tensor]] = {}
     asked = 0
 
@@ -117,7 +126,6 @@ def test_it_plays_the_most_probable_choice_of_what_it_is_told(place: Path, one: 
     from sparring.judge.teachers import TeacherSide
 
     assert one.path is not None
-    threads = torch.get_num_threads()
     side = TeacherSide(one.path)
     job = jobs(one, load_entrant("legal"), place)[0]
     other = ScriptedSide("legal", seed=job.seed)
@@ -165,6 +173,73 @@ def test_a_teacher_of_another_machine_is_kept_here(
     here = entrant_here(replace(one, path=Path("/nowhere")), content)
     assert here == replace(one, path=weights_path(one.hash))
     assert here.path is not None and here.path.read_bytes() == content
+
+
+def test_an_evaluation_counts_both_seats_and_goes_on_where_it_stopped(tmp_path: Path, place: Path) -> None:
+    heard: list[tuple[int, int]] = []
+
+    def stop(done: int, whole: int) -> None:
+        heard.append((done, whole))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    maps = str(place / "maps")
+    some = evaluate_teacher("one", against="forager", maps=maps, matches=4, workers=1, out=tmp_path, on_match=stop)
+    assert (some.matches, some.missing, heard) == (2, 2, [(0, 4), (1, 4), (2, 4)])
+    whole = evaluate_teacher("one", against="forager", maps=maps, matches=4, workers=1, out=tmp_path)
+    played = [record for record in load_records(whole.records) if isinstance(record, PlayedMatch)]
+    assert (whole.matches, whole.missing, len(played)) == (4, 0, 4)
+    won = sum(record.winner == ("A" if record.a.name == "one" else "B") for record in played)
+    drawn = sum(record.winner is None for record in played)
+    assert (whole.wins, whole.draws, whole.losses) == (won, drawn, 4 - won - drawn)
+    assert whole.score == (won + drawn / 2) / 4
+    assert (whole.low, whole.high) == wilson(won + drawn / 2, 4)
+    assert whole.seats[0] is not None and whole.seats[1] is not None
+    assert sum(whole.seats) / 2 == whole.score  # type: ignore[arg-type]
+    mine = [record.a if record.a.name == "one" else record.b for record in played]
+    theirs = [record.b if record.a.name == "one" else record.a for record in played]
+    assert whole.total == (sum(each.total for each in mine) / 4, sum(each.total for each in theirs) / 4)
+    assert json.loads(json.dumps(whole.json()))["opponent"] == "forager"
+
+
+def test_a_match_is_filmed_round_by_round(tmp_path: Path, place: Path) -> None:
+    arena = place / "maps" / "wide.map"
+    gif, replay = tmp_path / "a.gif", tmp_path / "a.replay"
+    filmed = play_teacher("one", map=str(arena), against="forager", seed=4, replay=replay, picture=gif)
+    shown = list(moments(read_replay(replay)))
+    assert [at.round for at in shown] == [*range(filmed.played.rounds), filmed.played.rounds - 1]
+    assert [at.over for at in shown] == [False] * filmed.played.rounds + [True]
+    start = read_map(arena).dragons
+    assert [dragon.body.tolist() for dragon in shown[0].dragons] == [dragon.body.tolist() for dragon in start]
+    for team, result in ((0, filmed.played.a), (1, filmed.played.b)):
+        left = [dragon for dragon in shown[-1].dragons if dragon.team == team]
+        assert (len(left), sum(len(dragon.body) for dragon in left)) == (result.dragons, result.total)
+    with Image.open(gif) as picture:
+        assert picture.n_frames == len(shown)  # type: ignore[attr-defined]
+    with pytest.raises(SparringError, match=r"written as \.gif or \.mp4, not as 'a.png'; try a.gif"):
+        play_teacher("one", map=str(arena), replay=replay, picture=tmp_path / "a.png")
+
+
+def test_the_verbs_of_runs_play_loong_in_the_judge(
+    tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    maps = str(place / "maps")
+    command = ["evaluate", "one", "--against", "two", "--maps", maps, "--matches", "2", "--out", str(tmp_path)]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"one against two: 2 matches on {maps} maps, score ")
+    assert "(95% interval " in out and "at the end, own and opponent's: queen " in out
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["matches"], told["opponent_hash"]) == (2, load_entrant("two").hash)
+    picture = tmp_path / "film.gif"
+    assert main(["play", "one", "--map", f"{maps}/small.map", "--out", str(picture)]) == 0
+    out = capsys.readouterr().out
+    assert f"picture: {picture}\nreplay: {tmp_path / 'film.replay'}\n" in out
+    assert picture.exists() and (tmp_path / "film.replay").exists()
+    for verb in ("evaluate", "play"):
+        assert main([verb, "one", "--opponent", "two"]) == 2
+        assert "run one plays loong: name its opponent with --against" in capsys.readouterr().err
 
 
 def test_who_cannot_play_is_one_line(place: Path, tmp_path: Path) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,21 +10,15 @@ from typing import Annotated, Literal
 import tyro
 from rich import box
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
-from rich.text import Text
 
-from sparring.cli.words import Switch, parsed, print_json
+from sparring.cli.words import STOPPED, Switch, parsed, print_json, progress_line
 from sparring.judge.entrants import load_entrant
 from sparring.judge.ladder import Ladder, run_ladder
-from sparring.judge.match import PlayedMatch, TeamResult, load_map, play_match
+from sparring.judge.match import PlayedMatch, TeamResult, load_map, play_match, verdict_of
 from sparring.judge.statistics import Sprt, Standing
 from sparring.judge.tape import inspect_recording
 from sparring.judge.verdicts import MATCHES, run_verdict, standing_line
-
-STOPPED = 130
-"""Exit code after Ctrl-C."""
-_LINE_SECONDS = 10.0
 
 _PLAYER = """A player is a bot's folder, a .zip of its files, a .wasm, a run of Loong (its name or folder), `starter`
 (the toolkit's own bot), or one of the scripted players forager, hunter, splitter, legal and reckless. A path goes
@@ -168,7 +159,7 @@ def verdict(
         json: Print JSON.
     """
     one, other = load_entrant(a), load_entrant(b)
-    with _progress() as line:
+    with progress_line() as line:
 
         def show(test: Sprt, standing: Standing) -> None:
             line(standing_line(test, standing))
@@ -228,7 +219,7 @@ def ladder(
         json: Print JSON.
     """
     entrants = [load_entrant(player) for player in players]
-    with _progress() as line:
+    with progress_line() as line:
         found = run_ladder(
             entrants,
             maps=maps,
@@ -290,42 +281,8 @@ def ladder_table(found: Ladder) -> Table:
     return table
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """A line on stderr that is replaced by the next one; where it is no terminal, a line every 10 s."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with Live(console=console, transient=True, auto_refresh=False) as live:
-            yield lambda line: live.update(Text(line), refresh=True)
-        return
-    following = time.monotonic() + _LINE_SECONDS
-
-    def show(line: str) -> None:
-        nonlocal following
-        if time.monotonic() >= following:
-            following = time.monotonic() + _LINE_SECONDS
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    yield show
-
-
 def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name)
-
-
-def verdict_of(played: PlayedMatch) -> str:
-    """Who won, when, why and where, in a line."""
-    ends = {
-        "elimination": "by elimination",
-        "both eliminated": "as both were eliminated",
-        "queen": "by the longer queen",
-        "longest": "by the longest dragon",
-        "total": "by total length",
-        "equal": "with all equal",
-    }
-    winner = {"A": f"A, {played.a.name}, wins", "B": f"B, {played.b.name}, wins", None: "nobody wins"}[played.winner]
-    where = f"map {played.map_name or played.map_hash[:12]}, seed {played.seed}"
-    return f"{winner} after {played.rounds} rounds {ends[played.reason]} ({where})"
 
 
 def match_table(played: PlayedMatch) -> Table:

@@ -11,15 +11,22 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from sparring.cli.words import Switch, parsed, pick, print_json
+from sparring.cli.words import STOPPED, Switch, parsed, pick, print_json, progress_line
 from sparring.errors import SparringError
+from sparring.judge.films import play_teacher
+from sparring.judge.match import verdict_of
+from sparring.judge.verdicts import MATCHES
+from sparring.judge.versus import evaluate_teacher
 from sparring.runs import evaluate as evaluation
 from sparring.runs import listing
-from sparring.runs.folder import runs_folder
+from sparring.runs.folder import find_run, runs_folder
 from sparring.runs.play import play as play_run
+from sparring.runs.policy import game_of
 from sparring.runs.progress import clock
 from sparring.runs.recipe import Recipe, check_recipe, load_recipe, recipe_names
 from sparring.runs.train import train as train_run
+
+_ENDS = ("queen", "longest", "total", "dragons")
 
 TRAIN_HELP = """Train a recipe, or continue its run from the last checkpoint.
 
@@ -27,18 +34,28 @@ TRAIN_HELP = """Train a recipe, or continue its run from the last checkpoint.
   sparring train tennis --minutes 4          # at most 4 minutes now; give it again to go on
   sparring train tennis --seed 3             # run tennis-seed-3
   sparring train my.toml --run try-2 --ddpg.actor-lr 1e-3
+  sparring train loong-tiny                  # Loong
 
 Recipes: {recipes}, or a .toml file. The settings below can be given in the file or as flags; flags win."""
 
-EVALUATE_HELP = """How well a run plays: test matches without noise, the official score and its 95% interval.
+EVALUATE_HELP = """How well a run plays: test matches without noise, the score and its 95% interval.
 
   sparring evaluate tennis
-  sparring evaluate tennis --opponent tennis-seed-3 --matches 500 --json"""
+  sparring evaluate tennis --opponent tennis-seed-3 --matches 500 --json
 
-PLAY_HELP = """Play one rally, draw it live in the terminal, and write it as an animated picture.
+A run of Loong plays in the organisers' engine, with all limits of the judge, from both seats:
 
-  sparring play tennis                       # writes rally.gif in the run's folder
-  sparring play tennis --seed 7 --out rally.mp4 --quiet"""
+  sparring evaluate loong-tiny --against starter --maps shipped --matches 72
+  sparring evaluate loong-tiny --against hunter --maps generated:7:40 --matches 80 --json
+
+Opponents are named as for sparring match. Interrupt it; the same command goes on with what is in matches.jsonl."""
+
+PLAY_HELP = """Play one match without noise and write it as an animated picture.
+
+  sparring play tennis                       # draws a rally live, writes rally.gif in the run's folder
+  sparring play tennis --seed 7 --out rally.mp4 --quiet
+  sparring play loong-tiny --map arena       # writes match.gif and match.replay, for the organisers' viewer
+  sparring play loong-tiny --map my.map --against starter --seed 3 --out my.gif"""
 
 RUNS_HELP = """All runs at a glance.
 
@@ -88,22 +105,35 @@ def evaluate(
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     *,
     opponent: str | None = None,
-    matches: int = 100,
-    seed: int = 1_000_000,
+    against: str = "starter",
+    maps: Annotated[str, tyro.conf.arg(metavar="shipped|DIR|generated:SEED:COUNT")] = "shipped",
+    matches: int | None = None,
+    seed: int | None = None,
     episodes: int = 20,
+    workers: int = 2,
+    out: Path = MATCHES,
     json: Switch = False,
 ) -> int:
-    """Evaluate a run.
+    """Evaluate a run. Returns 0, and 130 where matches of Loong were interrupted.
 
     Args:
         run: A run's name or path.
-        opponent: Another run to play against, sides alternating. Default: the run plays itself.
-        matches: How many matches to play.
-        seed: Of the serves. The default is far from the seeds that runs train on.
-        episodes: Multi-rally episodes (more than 10 rallies or 2,500 decisions) to play besides, as the published curve
-            counts.
+        opponent: Not Loong: another run to play against, sides alternating. Default: the run plays itself.
+        against: Loong: the opponent, starter, a scripted player, a bot or a run.
+        maps: Loong: the judge's own maps, a folder of map files, or generated ones.
+        matches: How many matches to play. Default: 100, of Loong 72.
+        seed: Of the serves, or of the schedule of matches. Default: 1,000,000, far from what runs train on; of Loong 0.
+        episodes: Tennis: multi-rally episodes (more than 10 rallies or 2,500 decisions) to play besides, as the
+            published curve counts.
+        workers: Loong: processes.
+        out: Loong: folder for the matches.
         json: Print JSON.
     """
+    if game_of(run) == "loong":
+        if opponent is not None:
+            raise SparringError(f"run {Path(run).name} plays loong: name its opponent with --against")
+        return _evaluate_loong(run, against, maps, 72 if matches is None else matches, seed or 0, workers, out, json)
+    matches, seed = 100 if matches is None else matches, 1_000_000 if seed is None else seed
     found = evaluation.evaluate(run, opponent=opponent, matches=matches, seed=seed, episodes=episodes)
     if json:
         print_json(found.json())
@@ -119,10 +149,47 @@ def evaluate(
     return 0
 
 
+def _evaluate_loong(
+    run: str, against: str, maps: str, matches: int, seed: int, workers: int, out: Path, json: bool
+) -> int:
+    with progress_line() as line:
+        found = evaluate_teacher(
+            run,
+            against=against,
+            maps=maps,
+            matches=matches,
+            seed=seed,
+            workers=workers,
+            out=out,
+            on_match=lambda done, whole: line(f"match {done:,} of {whole:,}"),
+        )
+    if json:
+        print_json(found.json())
+    else:
+        print(f"{found.player} against {found.opponent}: {found.matches} matches on {found.maps} maps, ", end="")
+        if found.score is None:
+            print("none has ended")
+        else:
+            print(f"score {found.score:.3f} (95% interval {found.low:.3f} to {found.high:.3f})")
+            print(f"{found.wins} won, {found.draws} drawn, {found.losses} lost; rounds {found.rounds:.0f}", end="")
+            print(
+                "".join(
+                    f"; as {team} {made:.3f}" for team, made in zip("AB", found.seats, strict=True) if made is not None
+                )
+            )
+            pairs = (f"{name} {getattr(found, name)[0]:.1f} and {getattr(found, name)[1]:.1f}" for name in _ENDS)
+            print(f"at the end, own and opponent's: {', '.join(pairs)}")
+        if found.missing:
+            print(f"{found.missing} matches are still to play: the same command goes on")
+    return STOPPED if found.missing else 0
+
+
 def play(
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     *,
     opponent: str | None = None,
+    against: str | None = None,
+    map: str = "arena",
     out: Path | None = None,
     seed: int = 0,
     seconds: float = 20.0,
@@ -130,18 +197,33 @@ def play(
     quiet: Switch = False,
     json: Switch = False,
 ) -> int:
-    """Play a rally.
+    """Play a match.
 
     Args:
-        run: A run's name or path; it plays racket A, on the left.
-        opponent: The run that plays racket B. Default: the same.
-        out: The picture, .gif or .mp4. Default: rally.gif in the run's folder.
-        seed: Of the serve.
-        seconds: Longest piece of the rally the picture shows.
-        speed: Of the court in the terminal; 1 is real time.
+        run: A run's name or path; it plays racket A, on the left, or team A.
+        opponent: Tennis: the run that plays racket B. Default: the same.
+        against: Loong: team B, starter, a scripted player, a bot or a run. Default: the same run.
+        map: Loong: a map file, or the name of a map that ships with the judge.
+        out: The picture, .gif or .mp4. Default: rally.gif or match.gif in the run's folder. A replay of Loong lies
+            beside it.
+        seed: Of the serve, or of the match.
+        seconds: Tennis: longest piece of the rally the picture shows.
+        speed: Tennis: of the court in the terminal; 1 is real time.
         quiet: Do not draw in the terminal.
         json: Print the result as JSON, and do not draw.
     """
+    if game_of(run) == "loong":
+        if opponent is not None:
+            raise SparringError(f"run {Path(run).name} plays loong: name its opponent with --against")
+        picture = out or find_run(run).path / "match.gif"
+        replay = picture.with_suffix(".replay")
+        filmed = play_teacher(run, map=map, against=against, seed=seed, replay=replay, picture=picture)
+        if json:
+            print_json({**filmed.played.json(), "picture": picture, "replay": replay})
+        else:
+            print(verdict_of(filmed.played))
+            print(f"picture: {picture}\nreplay: {replay}")
+        return 0
     terminal = not (quiet or json)
     console = Console()
     result = play_run(

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import tyro
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 from sparring.errors import SparringError
 
 Verb = Callable[[list[str]], int]
 """Takes the arguments after its name, returns the exit code."""
+
+STOPPED = 130
+"""Exit code after Ctrl-C."""
+_LINE_SECONDS = 10.0
 
 Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 """A flag without a negation."""
@@ -47,3 +56,22 @@ def printable(line: str) -> str:
 
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str))
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
+    """A line on stderr that is replaced by the next one; where it is no terminal, a line every 10 s."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Live(console=console, transient=True, auto_refresh=False) as live:
+            yield lambda line: live.update(Text(line), refresh=True)
+        return
+    following = time.monotonic() + _LINE_SECONDS
+
+    def show(line: str) -> None:
+        nonlocal following
+        if time.monotonic() >= following:
+            following = time.monotonic() + _LINE_SECONDS
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    yield show

@@ -250,6 +250,21 @@ def referee(
     return played
 
 
+def verdict_of(played: PlayedMatch) -> str:
+    """Who won, when, why and where, in a line."""
+    ends = {
+        "elimination": "by elimination",
+        "both eliminated": "as both were eliminated",
+        "queen": "by the longer queen",
+        "longest": "by the longest dragon",
+        "total": "by total length",
+        "equal": "with all equal",
+    }
+    winner = {"A": f"A, {played.a.name}, wins", "B": f"B, {played.b.name}, wins", None: "nobody wins"}[played.winner]
+    where = f"map {played.map_name or played.map_hash[:12]}, seed {played.seed}"
+    return f"{winner} after {played.rounds} rounds {ends[played.reason]} ({where})"
+
+
 class _Counts:
     """What is counted of a team while it plays."""
 

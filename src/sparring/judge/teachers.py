@@ -8,7 +8,8 @@ where two choices are as good as equally probable, it may take the other one.
 from __future__ import annotations
 
 import io
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -67,6 +68,18 @@ def _teacher(path: Path) -> Teacher:
     return teacher.eval().requires_grad_(False)
 
 
+@contextmanager
+def _inference() -> Iterator[None]:
+    """No gradients, and one thread: for so few rows others only cost time, above all beside engines and sandboxes."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class TeacherSide:
     """A team of dragons that a teacher plays, one decision after the other."""
 
@@ -74,8 +87,6 @@ class TeacherSide:
         """path: of the weights that an entrant names."""
         self.retries = 0
         self._teacher = _teacher(path)
-        self._threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # for one row, others only cost time
         self._lives: dict[int, tuple[bytes, _core.LoongDragons]] = {}
         self._memory: dict[int, Tensor] = {}
 
@@ -86,7 +97,7 @@ class TeacherSide:
     def reply(self, dragon: int, block: bytes) -> Answer:
         init, knowledge = self._lives[dragon]
         inputs, mask = knowledge.observe(init, block)
-        with torch.inference_mode():
+        with _inference():
             tree, self._memory[dragon] = self._teacher.step(
                 torch.from_numpy(inputs)[None], torch.from_numpy(mask)[None], self._memory[dragon]
             )
@@ -99,7 +110,6 @@ class TeacherSide:
     def close(self) -> None:
         self._lives.clear()
         self._memory.clear()
-        torch.set_num_threads(self._threads)
 
 
 class TeacherPolicy:
@@ -126,7 +136,7 @@ class TeacherPolicy:
                 continue
             memory = self._memory[hash][slots[at]]
             memory[rows.decision[at] == 0] = 0.0
-            with torch.inference_mode():
+            with _inference():
                 tree, after = teacher.step(inputs[at], mask[at], memory)
                 choices[at] = tree.mode()
             self._memory[hash][slots[at]] = after

@@ -1,10 +1,12 @@
-"""A rally as a file that plays: GIF, or MP4 through ffmpeg."""
+"""A rally, or any pictures, as a file that plays: GIF, or MP4 through ffmpeg."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 from collections.abc import Iterator
+from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +22,11 @@ from sparring.pictures.court import (
     FLOOR_A_COLOUR,
     FLOOR_B_COLOUR,
     HEADER_COLOUR,
-    HEIGHT,
     MUTED_COLOUR,
     NET_COLOUR,
     TEXT_COLOUR,
     TRAIL_OPACITY,
     WALL_COLOUR,
-    WIDTH,
     Image8,
     blend,
     draw_court,
@@ -36,6 +36,7 @@ from sparring.pictures.rally import STEPS_PER_SECOND, Rally
 
 _LAST_PICTURE_SECONDS = 1.5
 """How long the last picture stays, so that its caption can be read."""
+_COLOURS = 255
 
 
 def rally_frames(rally: Rally, *, fps: int = 25, seconds: float = 20.0) -> Iterator[Image8]:
@@ -53,18 +54,30 @@ def write_rally(rally: Rally, path: Path, *, fps: int = 25, seconds: float = 20.
     """Writes the rally as .gif or .mp4 by the suffix of `path`; see `play`. Raises SparringError where it cannot."""
     check_suffix(path)
     frames = rally_frames(rally, fps=fps, seconds=seconds)
+    count = len(shown_steps(rally, fps, seconds))
+    write_frames(frames, count, path, fps=Fraction(STEPS_PER_SECOND, _stride(fps)), palette=_palette())
+
+
+def write_frames(
+    frames: Iterator[Image8], count: int, path: Path, *, fps: Fraction | int, palette: Image.Image | None = None
+) -> None:
+    """Writes `count` pictures, RGB uint8 [height, width, 3] each and of one size, as .gif or .mp4 by the suffix.
+
+    palette: the colours of a GIF; None: those that suit the first picture. Raises SparringError where it cannot.
+    """
+    check_suffix(path)
     with written_beside(path) as beside:
         if path.suffix.lower() == ".gif":
-            _write_gif(frames, len(shown_steps(rally, fps, seconds)), beside, _stride(fps) * 1000 // STEPS_PER_SECOND)
+            _write_gif(frames, count, beside, int(1000 / fps), palette)
         else:
-            _write_mp4(frames, beside, _stride(fps))
+            _write_mp4(frames, beside, Fraction(fps))
 
 
 def check_suffix(path: Path) -> None:
-    """Raises SparringError where no rally can be written under that name on this machine."""
+    """Raises SparringError where nothing can be written under that name on this machine."""
     suffix = path.suffix.lower()
     if suffix not in (".gif", ".mp4"):
-        raise SparringError(f"a rally is written as .gif or .mp4, not as {path.name!r}; try {path.stem}.gif")
+        raise SparringError(f"an animation is written as .gif or .mp4, not as {path.name!r}; try {path.stem}.gif")
     if suffix == ".mp4" and shutil.which("ffmpeg") is None:
         raise SparringError(
             f"writing {path.name} needs ffmpeg, which is not on the PATH; install it or write {path.stem}.gif"
@@ -82,9 +95,15 @@ def _stride(fps: int) -> int:
     return max(1, round(STEPS_PER_SECOND / fps))
 
 
-def _write_gif(frames: Iterator[Image8], count: int, path: Path, milliseconds: int) -> None:
-    palette = _palette()
-    pictures = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
+def _write_gif(
+    frames: Iterator[Image8], count: int, path: Path, milliseconds: int, palette: Image.Image | None
+) -> None:
+    start = Image.fromarray(next(frames))
+    colours = palette or start.quantize(colors=_COLOURS)
+    pictures = (
+        each.quantize(palette=colours, dither=Image.Dither.NONE)
+        for each in chain([start], map(Image.fromarray, frames))
+    )
     durations = [milliseconds] * (count - 1) + [round(1000 * _LAST_PICTURE_SECONDS)]
     first = next(pictures)
     first.save(path, format="GIF", save_all=True, append_images=pictures, duration=durations, loop=0, optimize=False)
@@ -106,20 +125,23 @@ def _palette() -> Image.Image:
     return palette
 
 
-def _write_mp4(frames: Iterator[Image8], path: Path, stride: int) -> None:
-    command = ["ffmpeg", "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT}"]
-    command += ["-r", f"{STEPS_PER_SECOND}/{stride}", "-i", "-", "-pix_fmt", "yuv420p", "-movflags", "+faststart"]
-    command += ["-f", "mp4", str(path)]
+def _write_mp4(frames: Iterator[Image8], path: Path, fps: Fraction) -> None:
+    frame = next(frames)
+    height, width, _ = frame.shape
+    command = ["ffmpeg", "-y", "-loglevel", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
+    command += ["-r", str(fps), "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]  # this format has no odd sides
+    command += ["-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as ffmpeg:
         assert ffmpeg.stdin is not None
         try:
+            ffmpeg.stdin.write(frame.tobytes())
             for frame in frames:
                 ffmpeg.stdin.write(frame.tobytes())
-            for _ in range(round(_LAST_PICTURE_SECONDS * STEPS_PER_SECOND / stride)):
+            for _ in range(round(_LAST_PICTURE_SECONDS * fps)):
                 ffmpeg.stdin.write(frame.tobytes())
         except BrokenPipeError:
             pass  # ffmpeg gave up; its own words say why
         said = ffmpeg.communicate()[1].decode(errors="replace").strip()
     if ffmpeg.returncode:
         reason = said.splitlines()[-1] if said else f"exit code {ffmpeg.returncode}"
-        raise SparringError(f"ffmpeg could not write the rally ({reason}); write a .gif instead")
+        raise SparringError(f"ffmpeg could not write it ({reason}); write a .gif instead")

@@ -87,6 +87,11 @@ class TrainedTeacher:
         return _digest(self.teacher, _core.source_hash).hexdigest()
 
 
+def game_of(run: str | Path) -> str:
+    """The name of the game that a run plays. Raises SparringError, as `load`."""
+    return str(checkpoint.read(find_run(run).checkpoint)["game"])
+
+
 def load(run: str | Path) -> TrainedPolicy:
     """The policy of a run as its last checkpoint has it, on the CPU.
 
