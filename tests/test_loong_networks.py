@@ -464,7 +464,7 @@ def test_auxiliary_losses_by_hand() -> None:
     auxiliary = Auxiliary(5, hidden=4).double()
     features = torch.randn(2, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     unseen, heads, length = (out.detach() for out in auxiliary(features))
-    assert unseen.shape == (2, 225, len(CONTENTS))
+    assert unseen.shape == (2, len(CONTENTS), 225)
     assert heads.shape == (2, ELSEWHERE + 1)
     asked = torch.full((2, 225), NOT_ASKED, dtype=torch.uint8)
     asked[0, 7], asked[1, 224], asked[1, 3] = 1, 3, 0
@@ -473,8 +473,8 @@ def test_auxiliary_losses_by_hand() -> None:
     lengths = torch.tensor([[4.0, math.nan], [math.nan, 0.0]], dtype=torch.float64)
     targets = AuxiliaryTargets(unseen=asked, heads=places, length=lengths)
     losses = {name: loss.detach() for name, loss in auxiliary.losses(features, targets).items()}
-    log = unseen.log_softmax(dim=2)
-    assert float(losses["unseen"]) == pytest.approx(-float(log[0, 7, 1] + log[1, 224, 3] + log[1, 3, 0]) / 3)
+    log = unseen.log_softmax(dim=1)
+    assert float(losses["unseen"]) == pytest.approx(-float(log[0, 1, 7] + log[1, 3, 224] + log[1, 0, 3]) / 3)
     where = heads[0].log_softmax(dim=0)
     assert float(losses["heads"]) == pytest.approx(-float(0.25 * where[12] + 0.75 * where[ELSEWHERE]))
     errors = (float(length[0, 0]) - math.log(5)) ** 2 + float(length[1, 1]) ** 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,14 +19,18 @@ from watched_loong import FORAGER, NOBODY, SPLITTER, Restart, pond
 
 from sparring.errors import SparringError
 from sparring.games.loong import Loong
+from sparring.games.loong_choices import PLANES
 from sparring.learn.hardware import CPU, Hardware
 from sparring.learn.matches import ITSELF
 from sparring.learn.ppo import PPO, Estimates, PPOConfig, ValueScale, between
 from sparring.learn.rollout import Collector, Rollout
 from sparring.learn.selfplay import SelfPlay, SelfPlayConfig
 from sparring.policies import critic as critics
+from sparring.policies.auxiliary import NOT_ASKED
 from sparring.policies.critic import Critic
 from sparring.policies.loong import Teacher, preset
+
+_FRESH = PLANES["crop"].index("fresh")
 
 
 def selfplay(folder: Path, *, seed: int = 3, lanes: int = 6, threads: int = 1, **config: Any) -> SelfPlay:
@@ -73,8 +78,8 @@ def test_minibatches_hold_every_decision_once_with_all_that_belongs_to_it(rollou
     learner = ppo()
     estimates = learner.estimate(rollout, 0.0)
     batches = learner.batches(rollout, estimates)
-    orders = []
-    for epoch in (0, 1):
+    orders, questions = [], Counter[bytes]()
+    for epoch in (0, 1, 2, 3):
         rows, boards = [], []
         for batch in batches.shuffled(7, 0, epoch):
             for i in range(len(batch.action)):
@@ -85,10 +90,15 @@ def test_minibatches_hold_every_decision_once_with_all_that_belongs_to_it(rollou
                 code, _ = learner.critic.boards(batch.board, batch.team)
                 value = learner.critic.dragons(code, batch.board_of, batch.crop, batch.scalars)
             boards.append(value)
+            assert len(batch.asked) > 0 and batch.targets is not None and len(batch.targets.unseen) == len(batch.asked)
+            questions.update(batch.inputs[i].numpy().tobytes() for i in batch.asked.tolist())
+            fresh = batch.inputs[:, _FRESH:7200:32][batch.asked] > 0
+            assert (batch.targets.unseen[fresh] == NOT_ASKED).all()  # they belong to these rows
             assert len(batch.team_target) == len(batch.board)
         values = torch.cat(boards)
         orders.append(rows)
         assert sorted(values.tolist()) == pytest.approx(sorted(estimates.value[: len(rollout)].tolist()), abs=1e-5)
+    assert sum(questions.values()) == len(rollout)  # in four epochs each once
     played = [
         rollout.inputs[i].numpy().tobytes() + int(rollout.action[i]).to_bytes(8, "little") for i in range(len(rollout))
     ]
@@ -426,3 +436,16 @@ def test_a_device_that_is_not_there_is_one_line() -> None:
         Hardware.of("cuda")
     with pytest.raises(SparringError, match='device = "tpu": must be "cpu" or "cuda"'):
         Hardware.of("tpu")
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_task_is_learnt_in_seconds(tmp_path: Path, seed: int) -> None:
+    """Kelp on both sides of every column: only to go straight on is not fatal, and pearls lie on the way."""
+    pearls = tuple(f"TILE {x} {y} 4 9" for x in range(7) for y in range(7))
+    kelp = tuple(f"EDGE {(2 * y + 1) * 8 + x} 1 0" for x in range(7) for y in range(7))
+    (tmp_path / "task.map").write_bytes(simple_map("7 7", ("0 2 1 1 1 2", "1 2 4 4 4 5"), pearls + kelp))
+    config = {"steps": 32, "minibatch": 128, "lr": 5e-3}
+    learner = selfplay(tmp_path, seed=seed, lanes=16, scripted=0.0, ppo=config)
+    lasted = [[row.rounds for row in learner.step()] for _ in range(8)]
+    first, last = (sum(rounds) / len(rounds) for rounds in (lasted[0], lasted[-1]))
+    assert first < 1.5 and last > 4

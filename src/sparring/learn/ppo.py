@@ -26,6 +26,9 @@ from sparring.policies.critic import Critic, explained_variance
 from sparring.policies.loong import Teacher
 from sparring.settings import Range
 
+ASK_EVERY = 4
+"""In one of so many rounds auxiliary questions are asked, in every epoch in others: asked always, they take a tenth of
+an update's time."""
 _CHUNK = 8192
 """Decisions that the critic values at once, to bound the memory that takes."""
 
@@ -276,7 +279,7 @@ class PPO:
         with self.hardware.precision():
             if self.auxiliary is not None:
                 assert batch.targets is not None
-                asked = self.auxiliary.losses(tree.features, batch.targets)
+                asked = self.auxiliary.losses(tree.features.index_select(0, batch.asked), batch.targets)
                 actor_loss = actor_loss + config.auxiliary * torch.stack(list(asked.values())).sum()
             code, team_value = self.critic.boards(batch.board, batch.team)
             value = self.critic.dragons(code, batch.board_of, batch.crop, batch.scalars)
@@ -344,7 +347,7 @@ def between(ends: tuple[float, float], progress: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Some blocks of a rollout: r decisions in s stretches, with b boards."""
+    """Some blocks of a rollout: r decisions in s stretches, with b boards; `targets` belong to the rows `asked`."""
 
     inputs: Tensor
     mask: Tensor
@@ -360,6 +363,7 @@ class Batch:
     board: Tensor
     team: Tensor
     team_target: Tensor
+    asked: Tensor
     targets: AuxiliaryTargets | None
 
     def to(self, device: torch.device) -> Batch:
@@ -394,12 +398,12 @@ class Batches:
             chosen.append(block)
             rows += int(self._sizes[block])
             if rows >= self._config.minibatch:
-                yield self._batch(chosen)
+                yield self._batch(chosen, epoch)
                 chosen, rows = [], 0
         if chosen:
-            yield self._batch(chosen)
+            yield self._batch(chosen, epoch)
 
-    def _batch(self, blocks: list[int]) -> Batch:
+    def _batch(self, blocks: list[int], epoch: int) -> Batch:
         rollout, nodes = self._rollout, self._rollout.nodes
         wanted = torch.tensor(blocks)
         rows = torch.isin(rollout.block, wanted).nonzero().view(-1)
@@ -409,9 +413,11 @@ class Batches:
         place = torch.full((len(nodes.board),), -1)
         place[boards] = torch.arange(len(boards))
         inputs, crop = rollout.inputs.index_select(0, rows), nodes.crop.index_select(0, rows)
-        asked = None
+        answers, asked = None, (rollout.round[rows] % ASK_EVERY == epoch % ASK_EVERY).nonzero().view(-1)
         if self._config.auxiliary > 0:
-            asked = targets(rows, inputs, crop, rollout.block[rows] % 2, rollout.dragon[rows], rollout.future)
+            of = rows[asked]
+            team, dragon = rollout.block[of] % 2, rollout.dragon[of]
+            answers = targets(of, inputs[asked], crop[asked], team, dragon, rollout.future)
         return Batch(
             inputs=inputs,
             mask=rollout.mask.index_select(0, rows),
@@ -427,5 +433,6 @@ class Batches:
             board=nodes.board.index_select(0, boards),
             team=nodes.team.index_select(0, boards),
             team_target=self._target[nodes.valued[boards]],
-            targets=asked,
+            asked=asked,
+            targets=answers,
         )

@@ -48,17 +48,15 @@ class Auxiliary(nn.Module):
             self.out = nn.Linear(hidden, sum(self.split))
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits of contents [n, 225, 4] and of enemy heads [n, 226]; log(1 + length) [n, 2]."""
+        """Logits of contents [n, 4, 225] and of enemy heads [n, 226]; log(1 + length) [n, 2]."""
         unseen, heads, length = torch.split(self.out(self.hidden(features).relu_()), self.split, dim=1)
-        return unseen.reshape(-1, CELLS, len(CONTENTS)), heads, length
+        return unseen.reshape(-1, len(CONTENTS), CELLS), heads, length
 
     def losses(self, features: Tensor, targets: AuxiliaryTargets) -> dict[str, Tensor]:
         """Cross-entropies per asked cell and per known row, squared error of log(1 + length); 0 where none is known."""
         unseen, heads, length = self(features)
         asked = targets.unseen != NOT_ASKED
-        unseen_loss = functional.cross_entropy(
-            unseen.flatten(0, 1), targets.unseen.long().flatten(), ignore_index=NOT_ASKED, reduction="sum"
-        )
+        unseen_loss = functional.cross_entropy(unseen, targets.unseen.long(), ignore_index=NOT_ASKED, reduction="sum")
         known = targets.heads.sum(dim=1)
         heads_loss = -(targets.heads * heads.log_softmax(dim=1)).sum()
         lived = ~targets.length.isnan()
