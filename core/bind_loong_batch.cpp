@@ -915,7 +915,8 @@ void bind_loong_batch(nb::module_& m) {
                                 {"dragons", "(2,)i4", offsetof(LaneRow, dragons)},
                                 {"total", "(2,)i4", offsetof(LaneRow, total)},
                                 {"queen", "(2,)i4", offsetof(LaneRow, queen)},
-                                {"longest", "(2,)i4", offsetof(LaneRow, longest)}},
+                                {"longest", "(2,)i4", offsetof(LaneRow, longest)},
+                                {"deaths", "(2,5)u4", offsetof(LaneRow, deaths)}},
                                sizeof(LaneRow));
   m.attr("LOONG_VIEW") = dtype({{"newest", "(32,)u8", offsetof(View, newest)},
                                 {"messages", "u4", offsetof(View, messages)},

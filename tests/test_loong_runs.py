@@ -247,6 +247,7 @@ def test_a_session_says_what_it_trains_and_leaves_what_it_promises(tmp_path: Pat
     rows = read_json_lines(result.path / "metrics.jsonl")
     assert [row["decisions"] for row in rows] == [UPDATE, 2 * UPDATE]
     assert {
+        "deaths_kelp", "deaths_no_action",
         "score", "length", "matches", "queen_end", "longest_end_theirs", "total_100", "explained_variance", "kl",
         "entropy_kind", "entropy_claim", "levels_seen", "seconds",
     } <= set(rows[-1])  # fmt: skip
@@ -307,7 +308,12 @@ def test_scores_are_those_of_the_last_hundred_matches_with_each() -> None:
     assert row["queen_end"] == pytest.approx(99 * 4 / 159)
     assert row["queen_end_theirs"] == pytest.approx(60 * 7 / 159)
     assert (row["queen_100"], row["queen_100_theirs"], row["matches"]) == (3.0, 2.0, 160)
-    assert measure.parts() == ["matches 160", "score against forager 0.00, legal 0.99"]
+    assert (row["deaths_kelp"], row["deaths_another"]) == (None, None)
+    measure.add(ended(99, "legal", 0, deaths=(1, 2, 6, 0, 0)), seconds=60.0)
+    measure.add(ended(100, "legal", 0, deaths=(0, 0, 3, 0, 1)), seconds=60.0)
+    assert (measure.row()["deaths_kelp"], measure.row()["deaths_another"]) == (0.5, 4.5)
+    row = measure.row()
+    assert measure.parts() == ["matches 162", "score against forager 0.00, legal 0.98"]
     copy = LoongMeasure(0.75)
     copy.load_state(measure.state())
     assert (copy.row(), copy.state()) == (row, measure.state())

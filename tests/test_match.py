@@ -18,10 +18,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from loong_maps import random_map, simple_map
 
+import sparring
 from sparring import _core
 from sparring.errors import SparringError
+from sparring.games.loong import map_pool
+from sparring.games.loong_rows import DEATHS
 from sparring.judge.entrants import Entrant, load_entrant
 from sparring.judge.match import PlayedMatch, load_map, percentile, play_match
 from sparring.judge.native import load_level
@@ -29,6 +33,7 @@ from sparring.judge.official import official_engine
 from sparring.judge.replay_format import read_replay
 from sparring.judge.sides import SCRIPT_SEED
 from sparring.judge.tape import Recording, Turn
+from sparring.policies.scripted import ScriptedPolicy
 
 BOTS = Path(__file__).parent / "bots"
 MOODS = re.findall(r"^  ([A-Z_]+)", (BOTS / "moody" / "moods.h").read_text(), re.MULTILINE)
@@ -290,3 +295,20 @@ def test_percentiles_are_the_toolkits() -> None:
         for percent in (1, 50, 99, 100):
             assert percentile(values, percent) == run._percentile(values, percent)
     assert percentile([], 50) is None
+
+
+def test_a_lane_counts_deaths_as_the_judge_does() -> None:
+    """By team, and by every cause."""
+    maps = map_pool("generated:0:3")
+    met: set[str] = set()
+    for level, names in ((2, ("legal", "legal")), (0, ("reckless", "splitter"))):
+        game = sparring.make("loong", maps=maps)
+        game.restart(torch.tensor([0]), torch.tensor([level]), torch.tensor([9]))
+        policy = ScriptedPolicy(game, *names)
+        while not len((outcome := game.act(policy.act(game.decisions()))).ended):
+            pass
+        played = play_match(maps[level].file, *map(load_entrant, names), seed=9)
+        for team, counted in zip((played.a, played.b), game.results(outcome)["deaths"][0].tolist(), strict=True):
+            assert {letter: count for letter, count in zip(DEATHS, counted, strict=True) if count} == team.deaths
+            met |= team.deaths.keys()
+    assert met == DEATHS.keys()

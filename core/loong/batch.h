@@ -49,6 +49,7 @@ SPARRING_FN void go_on(const Batch& batch, u64 index) {
       row.total[team] = end.total;
       row.queen[team] = end.queen;
       row.longest[team] = end.longest;
+      for (u32 why = 0; why < kDeaths; ++why) row.deaths[team][why] = match.deaths[team][why];
     }
   }
   batch.rows[index] = row;

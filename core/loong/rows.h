@@ -88,7 +88,8 @@ struct LaneRow {
   u32 slot;  // of the dragon that must act
   u16 winner, reason;
   i32 dragons[2], total[2], queen[2], longest[2];  // of a match that is over
+  u32 deaths[2][kDeaths];
 };
-static_assert(sizeof(LaneRow) == 64, "rows have no hidden bytes");
+static_assert(sizeof(LaneRow) == 104, "rows have no hidden bytes");
 
 }  // namespace sparring::loong

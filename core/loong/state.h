@@ -41,6 +41,8 @@ struct Message {
 enum class Fault : u8 { kSound, kTooManyMessages, kTooManyDragons, kNoAction, kTooMuchKnown };
 enum class Reason : u8 { kEliminated, kRoundLimit };
 
+constexpr u32 kDeaths = 5;  // causes
+
 struct Match {
   u64 seed;
   i32 round;
@@ -55,6 +57,7 @@ struct Match {
   u8 over, winner;    // winner: 0 nobody, 1 A, 2 B
   Reason reason;
   Fault fault;
+  u32 deaths[2][kDeaths];  // of each team, by Death
 };
 
 // What a lane has room for. A level fits if it needs no more of anything.

@@ -9,6 +9,7 @@ namespace sparring::loong {
 
 enum class Kind : u8 { kSuicide, kMove, kSplit };  // without a valid action a dragon dies
 enum class Death : u8 { kWall, kSelf, kOther, kHeads, kNoAction };
+static_assert(static_cast<u32>(Death::kNoAction) + 1 == kDeaths, "every cause is counted");
 
 SPARRING_FN char letter(Death death) { return "WSOHA"[static_cast<int>(death)]; }
 
@@ -173,6 +174,7 @@ SPARRING_FN void kill(Lane& lane, u32 slot, Death why, Events& events) {
   }
   lane.empty_inbox(dragon);
   --match.team_alive[dragon.team];
+  ++match.deaths[dragon.team][static_cast<u32>(why)];
   --match.alive;
   u32 place = 0;
   while (lane.order[place] != slot) ++place;

@@ -69,8 +69,9 @@ LOONG_LANE: Any
 """Argument of numpy.dtype for one lane: seed, level, round, and dragon (id), slot and team of the one that must act if
 waiting.
 A lane that does not wait is over (winner 0 nobody, 1 A, 2 B; reason 0 a team was out, 1 the round limit; dragons,
-total, queen and longest of A and B), or has a fault: 1 too many messages, 2 too many dragons for its room,
-3 a row that is no action (only on a GPU: the CPU refuses it), 4 no room for what its dragons remember."""
+total, queen and longest of A and B, and their deaths by the judge's letters W, S, O, H, A), or has a fault: 1 too
+many messages, 2 too many dragons for its room, 3 a row that is no action (only on a GPU: the CPU refuses it), 4 no
+room for what its dragons remember."""
 
 LOONG_VIEW: Any
 """Argument of numpy.dtype for what a dragon is told: the 7x7 window around its head with countdown (-1 never), pearl,

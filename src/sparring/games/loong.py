@@ -347,7 +347,8 @@ class Loong:
         """How the ended matches ended, [e] with the fields of `_core.LOONG_LANE`.
 
         Among them: winner (0 nobody, 1 A, 2 B), reason (0 a team was out, 1 the round limit), round (the last one),
-        level, seed, and of both teams, [e, 2]: dragons alive, their total length, that of the queen, the longest.
+        level, seed, and of both teams, [e, 2]: dragons alive, their total length, that of the queen, the longest, and
+        deaths, [e, 2, 5], by the causes in `loong_rows.DEATHS`.
         """
         ended: NDArray[np.void] = outcome.results.numpy().view(LANE)[:, 0]
         return ended

@@ -26,6 +26,10 @@ ACTION, LANE, VIEW = (np.dtype(fields) for fields in (_core.LOONG_ACTION, _core.
 SCRIPTS = _core.LOONG_SCRIPTS
 """Names of the scripted players (docs/loong-players.md), by number."""
 
+DEATHS = {"W": "kelp", "S": "itself", "O": "another", "H": "heads", "A": "no action"}
+"""What a dragon dies of, by the judge's letter, in the order of a lane's `deaths`: it ran into kelp, its own body or
+that of another, heads met, or it did nothing that could be done."""
+
 MOST_STEPS = 32
 """Of a row; a reply to the judge may hold more."""
 SHORTEST = 2

@@ -28,7 +28,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Decisions
 from sparring.games.loong import Loong, LoongDecisions, LoongOutcome, script_number
-from sparring.games.loong_rows import ACTION, LANE, VIEW, views
+from sparring.games.loong_rows import ACTION, DEATHS, LANE, VIEW, views
 from sparring.judge.entrants import Entrant
 from sparring.judge.match import PlayedMatch
 from sparring.judge.native import load_level
@@ -405,6 +405,7 @@ def _result(index: int, played: PlayedMatch) -> NDArray[np.void]:
     row["reason"] = played.reason not in ("elimination", "both eliminated")
     for name in ("dragons", "total", "queen", "longest"):
         row[name] = getattr(played.a, name), getattr(played.b, name)
+    row["deaths"] = [[team.deaths.get(letter, 0) for letter in DEATHS] for team in (played.a, played.b)]
     return row
 
 

@@ -86,6 +86,8 @@ class LoongMatchRow:
     total_100: tuple[int, int] | None = None
     queen_100: tuple[int, int] | None = None
     longest_100: tuple[int, int] | None = None
+    deaths: tuple[int, ...] = ()
+    """Of the learner's team, by the causes in `sparring.games.loong_rows.DEATHS`."""
 
     @property
     def best(self) -> float:

@@ -133,6 +133,7 @@ class SelfPlay:
                     at=self.decisions,
                     updates=self.updates,
                     **{name: (both[mine], both[1 - mine]) for name, both in ends.items()},
+                    deaths=tuple(result["deaths"][mine].tolist()),
                     **{f"{name}_{MILESTONE}": pair for name, pair in then.items()},
                 )
             )

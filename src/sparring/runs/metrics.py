@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from sparring.errors import SparringError
+from sparring.games.loong_rows import DEATHS
 from sparring.learn.matches import ITSELF, EpisodeRow, LoongMatchRow, MatchRow
 
 WINDOW = 100
@@ -156,7 +157,7 @@ class LoongMeasure(Measure):
 
     def row(self) -> dict[str, Any]:
         """Scores, and means of what the learner (`theirs`: its opponent) had in the same matches at the end and, where
-        they lasted, at round 100."""
+        they lasted, at round 100, and of what the learner's dragons died of."""
         told = super().row() | {f"score_{name}": score for name, score in self.scores.items()}
         rows = [row for name, rows in self._against.items() if name != ITSELF for row in rows]
         rows = rows or list(self._against.get(ITSELF, ()))
@@ -165,6 +166,9 @@ class LoongMeasure(Measure):
                 pairs = [pair for row in rows if (pair := getattr(row, f"{what}{when}")) is not None]
                 for side, name in enumerate((f"{what}{when or '_end'}", f"{what}{when or '_end'}_theirs")):
                     told[name] = _mean([pair[side] for pair in pairs]) if pairs else None
+        for cause, name in enumerate(DEATHS.values()):
+            counts = [row.deaths[cause] for row in rows if row.deaths]
+            told[f"deaths_{name.replace(' ', '_')}"] = _mean(counts) if counts else None
         return told
 
     def parts(self) -> list[str]:
