@@ -3,7 +3,8 @@
     .venv/bin/python bench/foil.py [--matches 200] [--maps DIR] [--wish NAME=VALUE ...]
     .venv/bin/python bench/foil.py --judge 100
 
-Every opponent plays the same maps and seeds from both seats. Draws count half; the interval is Wilson's for 95 %.
+Every opponent plays the same maps and seeds from both seats. Draws count half; the interval is Wilson's for 95 %. The
+verdict is that of `sparring verdict` on the same matches.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sparring.export.foil import write_foil
 from sparring.judge.entrants import load_entrant
 from sparring.judge.native import load_level
 from sparring.judge.sides import open_side
+from sparring.judge.statistics import Sprt
 from sparring.levels.generator import generate_map
 from sparring.levels.maps import write_map
 
@@ -141,7 +143,9 @@ def main(
     for opponent in against:
         points = points_against(levels, wishes(wish), opponent, matches)
         low, high = wilson(float(points.sum()), matches)
-        print(f"foil against {opponent:9s} {points.mean():.3f} ({low:.3f} to {high:.3f})", flush=True)
+        verdict = Sprt().judge(points.tolist())
+        said = f"{verdict.outcome or 'no verdict yet'} after {verdict.matches} matches"
+        print(f"foil against {opponent:9s} {points.mean():.3f} ({low:.3f} to {high:.3f}), {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ namespace sparring::loong {
   WISH(cramped, 20)        /* against each tile that is lacking of those it needs to reach */    \
   WISH(least_room, 12)     /* tiles that the shortest needs */                                   \
   WISH(most_room, 30)      /* and the longest; between them it needs as many as its length */    \
+  WISH(shared, 40)         /* percent: a tile that another reaches sooner, as room */            \
   WISH(exit, 6)            /* tiles that a way into the unknown counts for */                    \
   WISH(wide, 2)            /* for each tile that it reaches before all others */                 \
   WISH(most_wide, 40)      /* up to so many tiles */                                             \
@@ -30,7 +31,7 @@ namespace sparring::loong {
   WISH(compass_rounds, 20) /* for which that stays */                                            \
   WISH(prey, 40)           /* for each step towards the enemy's queen */                         \
   WISH(prey_rounds, 30)    /* for which a sight of her counts */                                 \
-  WISH(danger, 60)         /* against each two segments within an enemy's reach */               \
+  WISH(danger, 20)         /* against each two segments within an enemy's reach */               \
   WISH(queen_reach, 1500)  /* against a queen within an enemy's reach */                         \
   WISH(queen_danger, 400)  /* against each step that she is too near to that */                  \
   WISH(queen_margin, 2)    /* steps that she keeps from it */                                    \
@@ -38,7 +39,7 @@ namespace sparring::loong {
   WISH(straight, 6)        /* for going on in the same direction */                              \
   WISH(noise, 6)           /* most that chance adds to a step */                                 \
   WISH(split_at, 4)        /* segments with which it splits in half */                           \
-  WISH(split_until, 450)   /* in rounds before this one */                                       \
+  WISH(split_until, 490)   /* in rounds before this one */                                       \
   WISH(queen_split_at, 4)  /* the same for the queen */                                          \
   WISH(queen_split_until, 120)                                                                   \
   WISH(queen_keep, 2)      /* segments that she keeps at least */                                \
@@ -46,8 +47,8 @@ namespace sparring::loong {
   WISH(reserve, 5)         /* dragons below the limit, for those who get stuck */                \
   WISH(trade, 1)           /* rams heads that show at least so many segments more than it has */ \
   WISH(guard, 2)           /* and heads with so many less where its queen is in sight */         \
-  WISH(feeds_from, 470)    /* the round from which it dies beside its queen */                   \
-  WISH(champion_from, 470) /* and beside a longer dragon */                                      \
+  WISH(feeds_from, 440)    /* the round from which it dies beside its queen */                   \
+  WISH(champion_from, 440) /* and beside a longer dragon */                                      \
   WISH(champion_lead, 3)   /* longer by so many segments */
 
 constexpr u64 kFoilBuild = 0x666F696C;  // of its packets, in the judge
@@ -227,7 +228,7 @@ struct Foil {
     around.queue[tail++] = plan.at;
     around.reached[plan.at] = 0;
     around.first[plan.at] = true;
-    i32 room = 0, pearls = 0, best = 0;
+    i32 mine = 0, shared = 0, pearls = 0, best = 0;
     for (u32 head = 0; head < tail; ++head) {
       const u32 n = around.queue[head];
       const i32 steps = around.reached[n] + 1, rounds = (steps + pace - 1) / pace;
@@ -235,7 +236,7 @@ struct Foil {
       for (const u16 m : around.next[n]) {
         if (m == kWallNode) continue;
         if (m == kBeyond) {
-          if (around.first[n]) room += wish.exit;
+          (around.first[n] ? mine : shared) += wish.exit;
           pearls += wish.explore * kept(rounds) / 1024;
           continue;
         }
@@ -243,7 +244,8 @@ struct Foil {
         if (around.reached[m] != 255) {
           if (around.reached[m] == steps && first && !around.first[m]) {
             around.first[m] = true;
-            ++room;
+            ++mine;
+            --shared;
           }
           continue;
         }
@@ -251,12 +253,13 @@ struct Foil {
         around.reached[m] = static_cast<u8>(steps);
         around.queue[tail++] = m;
         around.first[m] = first;
-        room += first;
+        ++(first ? mine : shared);
         const i32 here = pearl_at(plan, m, rounds);
         pearls += here;
         if (here > best) best = here;
       }
     }
+    const i32 room = mine + shared * wish.shared / 100;
     const i32 need = after < wish.least_room ? wish.least_room : after > wish.most_room ? wish.most_room : after;
     const i32 lacking = room < need ? need - room : 0;
     return best + (pearls - best) * wish.others / 100 + (room < wish.most_wide ? room : wish.most_wide) * wish.wide -
