@@ -84,6 +84,18 @@ def test_what_a_kill_cost_is_trained_again_bit_for_bit(
     assert fingerprint(run) == uninterrupted
 
 
+def test_standings_of_round_100_outlast_a_resume(tmp_path: Path, recipe: Recipe, saved: Path) -> None:
+    """Matches of these tests are shorter."""
+    shutil.copytree(saved, tmp_path / "run")
+    run = training(tmp_path / "run", recipe=recipe)
+    run.learner.state()["milestone"].copy_(torch.arange(LANES * 8).view(LANES, 2, 4))
+    run.save()
+    run.close()
+    again = training(tmp_path / "run", recipe=recipe)
+    assert torch.equal(again.learner.state()["milestone"].view(-1).long(), torch.arange(LANES * 8))
+    again.close()
+
+
 def test_a_crash_within_a_save_leaves_the_old_checkpoint_or_the_new_one(
     tmp_path: Path, recipe: Recipe, saved: Path, uninterrupted: dict[str, str]
 ) -> None:
