@@ -1,5 +1,6 @@
 """What every test shares: one torch thread, repeatable property tests, and a runs folder of its own."""
 
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -8,6 +9,9 @@ import torch
 
 # One thread: sums are then added in one order on every machine, and tests do not fight for cores.
 torch.set_num_threads(1)
+
+# A shell that starts its jobs in the background has them ignore Ctrl-C, and they would hand that on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, and no deadline: a slow machine is not a fault.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
