@@ -18,7 +18,7 @@ from sparring.judge.entrants import Entrant
 from sparring.judge.native import DEBUG_ALL
 from sparring.judge.official import installed_engine_hash, official_engine, release
 from sparring.judge.sides import Answer, Side, open_side
-from sparring.judge.tape import RecordingWriter, header_of
+from sparring.judge.tape import RecordingWriter, header_of, part_of
 from sparring.levels.maps import map_hash, read_map
 from sparring.levels.shipped import shipped_folder
 
@@ -180,6 +180,8 @@ def referee(
                 a=a[0],
                 b=b[0],
             )
+            # First of all, as Ctrl-C may come between the making of the file and the care for it.
+            stack.callback(part_of(record).unlink, missing_ok=True)
             tape = stack.enter_context(RecordingWriter(record, header))
 
         def spawn(dragon: int, init: bytes) -> None:

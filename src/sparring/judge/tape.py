@@ -70,12 +70,17 @@ class Header:
     b: dict[str, str]
 
 
+def part_of(path: Path) -> Path:
+    """Where a recording lies while it is written."""
+    return path.with_name(f"{path.name}.part")
+
+
 class RecordingWriter:
     """Writes a recording beside its place, and puts it there when `finish` is called; otherwise nothing is left."""
 
     def __init__(self, path: Path, header: Header) -> None:
         """Raises SparringError where the file cannot be made."""
-        self._path, self._part = path, path.with_name(f"{path.name}.part")
+        self._path, self._part = path, part_of(path)
         try:
             self._raw = self._part.open("wb")
         except OSError as error:
