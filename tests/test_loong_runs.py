@@ -216,7 +216,6 @@ def test_the_maps_of_the_judge_never_train_and_a_broken_one_is_a_line(tmp_path: 
     [
         ('game = "loong"', 'algorithm = "ddpg": loong needs "ppo"'),
         ('algorithm = "ppo"', 'algorithm = "ppo": tennis needs "ddpg"'),
-        ('device = "cuda"', 'device = "cuda": loong trains on the CPU'),
         ("[loong]\nmaps = []", 'loong.maps = []: must name maps, such as ["generated:0:4096"]'),
         ('[selfplay]\nopponents = ["bob"]', 'selfplay.opponents = ["bob"]: no scripted player bob: there are '),
         ('[selfplay]\nopponents = ["legal", "legal"]', 'selfplay.opponents = ["legal", "legal"]: one is named twice'),

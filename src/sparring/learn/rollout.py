@@ -151,7 +151,7 @@ class Collector:
             uniforms = choice_uniforms(
                 rows.lane, rows.match, rows.dragon, rows.round, seed=self.seed, stream=self.stream
             )
-            with torch.no_grad(), self.hardware.precision():
+            with torch.inference_mode(), self.hardware.precision():
                 tree, after = self.teacher.step(rows.obs.to(device), rows.mask.to(device), memory)
                 packed, log_prob = tree.sample(uniforms.to(device))
             self.memory[lane, agent] = after

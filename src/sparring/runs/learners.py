@@ -74,7 +74,7 @@ def make_learner(recipe: Recipe, game: Game) -> Learner:
     if recipe.algorithm == "ppo":
         if not isinstance(game, Loong):
             raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs "ddpg"')
-        return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions)
+        return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions, device=recipe.device)
     return DDPG(game, recipe.ddpg, seed=recipe.seed, device=recipe.device)
 
 

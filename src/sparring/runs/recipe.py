@@ -119,11 +119,6 @@ def _faults(recipe: Recipe) -> Faults:
             f"algorithm = {show(recipe.algorithm)}",
             f"{recipe.game} needs {show('ppo' if loong else 'ddpg')}",
         ),
-        (
-            loong and recipe.device != "cpu",
-            f"device = {show(recipe.device)}",
-            "loong trains on the CPU",
-        ),
         (not recipe.loong.maps, "loong.maps = []", 'must name maps, such as ["generated:0:4096"]'),
         (
             bool(unknown),
