@@ -200,7 +200,12 @@ def test_what_a_match_paid_does_not_depend_on_the_scale_of_shaping_in_the_mean(r
 
 def test_an_update_stops_when_the_policy_moved_too_far(rollout: Rollout) -> None:
     bold, careful = ppo(lr=3e-2, warmup=0, target_kl=1e9), ppo(lr=3e-2, warmup=0, target_kl=1e-3)
-    steps = [learner.update(rollout, learner.estimate(rollout, 0.0), 0.0)["steps"] for learner in (bold, careful)]
+    steps = []
+    for learner in (bold, careful):
+        steps.append(learner.update(rollout, learner.estimate(rollout, 0.0), 0.0)["steps"])
+        # The minibatch that stopped it moved nothing.
+        (optimiser, _), weight = learner._optimisers, learner.teacher.join.weight
+        assert float(optimiser.state[weight]["step"]) == steps[-1]
     assert steps[0] >= 4 and 1 <= steps[1] < steps[0]
 
 
