@@ -41,7 +41,7 @@ def keep_freed_memory() -> None:
     """From now on this process keeps what it frees, for its next use.
 
     Tensors above 32 MB are otherwise given back to the system by glibc each time, and their pages are cleared and
-    mapped anew at the next allocation: a fifth of the time of an update of `loong-tiny`. Other C libraries are left as
+    mapped anew at the next allocation: a sixth of the time of an update of `loong-tiny`. Other C libraries are left as
     they are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
