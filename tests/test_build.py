@@ -208,7 +208,7 @@ def test_what_is_no_player_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "bot.txt").write_text("")
     for spec, text in (
         ("startr", "no player startr: there is no such bot folder, .zip, .wasm or run; did you mean starter?"),
-        ("qqq", "the names are forager, hunter, splitter, legal, reckless, starter"),
+        ("qqq", "the names are forager, hunter, splitter, legal, reckless, starter, foil"),
         (str(tmp_path / "bot.txt"), "is no player: give a bot's folder, a .zip of it, or a .wasm"),
         (str(tmp_path / "none.zip"), "there is no such bot folder, .zip, .wasm or run"),
         ("a" * 300, "File name too long"),

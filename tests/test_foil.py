@@ -173,6 +173,16 @@ def test_a_bot_folder_is_complete_and_is_not_written_over(tmp_path: Path) -> Non
         write_foil(tmp_path / "file" / "foil")
 
 
+def test_its_name_is_a_player(foil: Entrant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_entrant("foil") == foil
+    with pytest.raises(SparringError, match="did you mean foil"):
+        load_entrant("foill")
+    (tmp_path / "foil").mkdir()
+    with pytest.raises(SparringError):  # a path goes before a name
+        load_entrant("foil")
+
+
 def test_another_header_is_another_main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(core_folder(), tmp_path / "core")
     monkeypatch.setattr(folder, "core_folder", lambda: tmp_path / "core")

@@ -21,9 +21,9 @@ from sparring.judge.tape import inspect_recording
 from sparring.judge.verdicts import MATCHES, run_verdict, standing_line
 
 _PLAYER = """A player is a bot's folder, a .zip of its files, a .wasm, a run of Loong (its name or folder), `starter`
-(the toolkit's own bot), or one of the scripted players forager, hunter, splitter, legal and reckless. A path goes
-before a name: ./hunter is a folder. Bots are C or C++; the first one that is built on a machine makes the judge's
-compiler ready, which takes a minute or two."""
+(the toolkit's own bot), `foil` (a planner by hand), or one of the scripted players forager, hunter, splitter, legal
+and reckless. A path goes before a name: ./hunter is a folder. Bots are C or C++; the first one that is built on a
+machine makes the judge's compiler ready, which takes a minute or two."""
 
 MATCH_HELP = f"""Play one match in the organisers' engine, bots in their sandbox, with all limits of the judge.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,8 @@ from sparring.runs.folder import RunFolder, all_runs
 
 STARTER = "starter"
 """The bot that the toolkit gives to every newcomer."""
+FOIL = "foil"
+"""The planner by hand, as `sparring bot foil` writes it."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Entrant:
 
 
 def load_entrant(spec: str | Path) -> Entrant:
-    """Who is meant by a bot folder, a .zip, a .wasm, the name of a scripted player, "starter", or a run of Loong.
+    """Who is meant: a bot folder, a .zip, a .wasm, a scripted player's name, "starter", "foil", or a run of Loong.
 
     A path that exists goes before a name; `./starter` is always a path. Builds and compiles the bot if it must be: the
     first match then starts at once in every process. Raises SparringError, in one line, for all that cannot play.
@@ -48,10 +51,16 @@ def load_entrant(spec: str | Path) -> Entrant:
         there = path.exists()
     except OSError as error:
         raise SparringError(f"no player {spec}: {error.strerror or error}") from error
-    if there or str(spec) not in (*_core.LOONG_SCRIPTS, STARTER):
+    if there or str(spec) not in (*_core.LOONG_SCRIPTS, STARTER, FOIL):
         return _bot(path) if there and not RunFolder(path).exists else _run(spec)
     if spec == STARTER:
         return _bot(Path(toolkit("init").TEMPLATES) / "cpp", name=STARTER)
+    if spec == FOIL:
+        from sparring.export.foil import write_foil  # imported here, as below
+
+        with tempfile.TemporaryDirectory() as place:
+            write_foil(Path(place) / FOIL)
+            return _bot(Path(place) / FOIL)
     name = str(spec)
     return Entrant(name, "scripted", hashlib.sha256(f"{_core.source_hash} {name}".encode()).hexdigest())
 
@@ -75,7 +84,7 @@ def _run(spec: str | Path) -> Entrant:
         from sparring.judge.teachers import teacher_entrant  # imported here, so that bots do not wait for torch
 
         return teacher_entrant(spec)
-    names = (*_core.LOONG_SCRIPTS, STARTER, *(folder.name for folder in all_runs()))
+    names = (*_core.LOONG_SCRIPTS, STARTER, FOIL, *(folder.name for folder in all_runs()))
     near = difflib.get_close_matches(str(spec), names, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(names)}"
     raise SparringError(f"no player {spec}: there is no such bot folder, .zip, .wasm or run; {hint}")
