@@ -232,6 +232,38 @@ def test_matches_at_once_are_the_matches_one_by_one(starter: Entrant, moody: Ent
     assert len({match.turns for match in alone}) > 4
 
 
+def test_what_a_host_function_raises_stays_in_its_thread() -> None:
+    """Two bots end at the same moment; with wasmtime's own variable for all threads they would swap their ends."""
+    import wasmtime
+
+    both = threading.Barrier(2, timeout=60)
+    engine = wasmtime.Engine()
+    module = wasmtime.Module(engine, '(module (import "host" "end" (func $end)) (func (export "go") (call $end)))')
+
+    def end(name: str) -> str:
+        def raise_it() -> None:
+            raise RuntimeError(name)
+
+        store = wasmtime.Store(engine)
+        host = wasmtime.Func(store, wasmtime.FuncType([], []), raise_it)
+        go = wasmtime.Instance(store, module, [host]).exports(store)["go"]
+        both.wait()
+        try:
+            go(store)  # type: ignore[operator]
+        except RuntimeError as error:
+            return str(error)
+        return "nothing was raised"
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            for _ in range(200):
+                assert list(threads.map(end, ("one", "other"))) == ["one", "other"]
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_a_bot_that_never_reads_runs_out_of_time_and_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from unswbc import turn
 

@@ -18,8 +18,10 @@ from unswbc import sandbox as toolkit  # type: ignore[import-untyped, unused-ign
 from sparring.cache import cache_folder
 from sparring.judge.build import Program, program, sandbox_config
 from sparring.judge.entrants import Entrant
+from sparring.judge.host_errors import mend
 from sparring.judge.sides import Answer
 
+mend()
 _making = threading.Lock()
 
 

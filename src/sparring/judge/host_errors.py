@@ -1,0 +1,48 @@
+"""Mends how wasmtime's Python package hands on what a host function raises: through one variable of all threads.
+
+Two bots that end at once then swap their ends: one that ran out of points seems to have exited, and the judge decides
+otherwise. Here every thread has a variable of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from wasmtime import _func  # type: ignore[attr-defined, unused-ignore]
+
+_raised = threading.local()
+
+
+def mend() -> None:
+    """Do it once for this process. Where wasmtime no longer has the variable there is nothing to mend."""
+    functions: Any = _func.FUNCTIONS
+    if not hasattr(_func, "LAST_EXCEPTION") or hasattr(functions, "mended"):
+        return
+    get = functions.get
+
+    def noting(number: int) -> tuple[Any, ...]:
+        function, *rest = get(number)
+        return (_noted(function), *rest)
+
+    functions.get, functions.mended = noting, True
+    _func.maybe_raise_last_exn = _raise_own
+
+
+def _noted(function: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            _raised.error = error
+            raise
+
+    return call
+
+
+def _raise_own() -> None:
+    error, _raised.error = getattr(_raised, "error", None), None
+    _func.LAST_EXCEPTION = None
+    if error is not None:
+        raise error
