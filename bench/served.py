@@ -28,9 +28,10 @@ from wat_bots import write_bot
 
 from sparring.judge.entrants import load_entrant
 from sparring.judge.match import play_match
-from sparring.judge.schedule import Job, read_maps, schedule
+from sparring.judge.schedule import Job, schedule
 from sparring.judge.served import ServedLoong, serve, served_entrant
 from sparring.levels.maps import map_hash, read_map
+from sparring.levels.pool import named_maps
 from sparring.policies.scripted import ScriptedPolicy
 
 
@@ -80,7 +81,7 @@ def _peak(pid: int) -> float:
 
 def speed(opponent: str, policy: str, matches: int) -> None:
     entrants = [served_entrant(policy, "bench"), load_entrant(opponent)]
-    jobs = list(schedule(entrants, read_maps("shipped"), seed=1, matches=matches))
+    jobs = list(schedule(entrants, named_maps("shipped"), seed=1, matches=matches))
     rates = {}
     for workers in (1, 2):
         got = measure(jobs, policy, workers=workers, threads=4)

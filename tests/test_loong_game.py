@@ -17,11 +17,11 @@ from sparring.errors import SparringError
 from sparring.games import registry
 from sparring.games.api import Structured
 from sparring.games.checker import check_game
-from sparring.games.loong import Loong, LoongOutcome, map_pool
+from sparring.games.loong import Loong, LoongOutcome
 from sparring.games.loong_rows import ACTION, SCRIPTS, move, random_actions, send, set_protocol, split, sprint
 from sparring.games.replaying import choose, first_difference, play
 from sparring.judge.native import NativeEngine
-from sparring.levels.pool import MapPool, build_pool
+from sparring.levels.pool import MapPool, build_pool, named_maps
 from sparring.policies.scripted import ScriptedPolicy
 
 MAPS = 8
@@ -324,15 +324,15 @@ def test_make_takes_maps_of_all_sources(tmp_path: Path, monkeypatch: pytest.Monk
     assert kept.name.startswith("maps-3-2-")
     own = tmp_path / "own.map"
     own.write_bytes(simple_map())
-    assert len(map_pool(str(own))) == len(map_pool(tmp_path)) == len(map_pool([own])) == 1
-    monkeypatch.setattr("sparring.games.loong.shipped_folder", lambda: tmp_path)
-    assert len(map_pool("shipped")) == 1
-    with pytest.raises(SparringError, match='got "generated:3"'):
-        map_pool("generated:3")
-    with pytest.raises(SparringError, match=r"there is no .*elsewhere"):
-        map_pool(tmp_path / "elsewhere")
-    with pytest.raises(SparringError, match="there is no map in an empty list"):
-        map_pool([])
+    assert len(named_maps(str(own))) == len(named_maps(tmp_path)) == len(named_maps([own])) == 1
+    monkeypatch.setattr("sparring.levels.pool.shipped_folder", lambda: tmp_path)
+    assert len(named_maps("shipped")) == 1
+    with pytest.raises(SparringError, match="maps generated:3: write"):
+        named_maps("generated:3")
+    with pytest.raises(SparringError, match=r"no map .*elsewhere"):
+        named_maps(tmp_path / "elsewhere")
+    with pytest.raises(SparringError, match="no map in an empty list"):
+        named_maps([])
 
 
 def test_wrong_use_is_one_line_and_changes_nothing(pool: MapPool) -> None:

@@ -24,7 +24,6 @@ from loong_maps import random_map, simple_map
 import sparring
 from sparring import _core
 from sparring.errors import SparringError
-from sparring.games.loong import map_pool
 from sparring.games.loong_rows import DEATHS
 from sparring.judge.entrants import Entrant, load_entrant
 from sparring.judge.match import PlayedMatch, load_map, percentile, play_match
@@ -33,6 +32,7 @@ from sparring.judge.official import official_engine
 from sparring.judge.replay_format import read_replay
 from sparring.judge.sides import SCRIPT_SEED
 from sparring.judge.tape import Recording, Turn
+from sparring.levels.pool import named_maps
 from sparring.policies.scripted import ScriptedPolicy
 
 BOTS = Path(__file__).parent / "bots"
@@ -331,7 +331,7 @@ def test_percentiles_are_the_toolkits() -> None:
 
 def test_a_lane_counts_deaths_as_the_judge_does() -> None:
     """By team, and by every cause."""
-    maps = map_pool("generated:0:3")
+    maps = named_maps("generated:0:3")
     met: set[str] = set()
     for level, names in ((2, ("legal", "legal")), (0, ("reckless", "splitter"))):
         game = sparring.make("loong", maps=maps)

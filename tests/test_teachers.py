@@ -24,12 +24,13 @@ from sparring.judge.films import moments, play_teacher
 from sparring.judge.match import PlayedMatch, play_match
 from sparring.judge.records import Records, load_records
 from sparring.judge.replay_format import read_replay
-from sparring.judge.schedule import Job, read_maps, schedule
+from sparring.judge.schedule import Job, schedule
 from sparring.judge.statistics import wilson
 from sparring.judge.teachers import play_taught, weights_path
 from sparring.judge.versus import evaluate_teacher
 from sparring.judge.work import entrant_here, play_missing
 from sparring.levels.maps import read_map
+from sparring.levels.pool import named_maps
 
 SILENT = Console(quiet=True)
 
@@ -55,7 +56,7 @@ def one(place: Path) -> Entrant:
 
 
 def jobs(one: Entrant, other: Entrant, place: Path, matches: int = 4) -> list[Job]:
-    return list(schedule([one, other], read_maps(str(place / "maps")), seed=3, matches=matches))
+    return list(schedule([one, other], named_maps(str(place / "maps")), seed=3, matches=matches))
 
 
 def test_a_run_is_a_player_by_name_and_by_path(place: Path, one: Entrant) -> None:
@@ -82,7 +83,7 @@ def test_served_and_alone_it_plays_the_same_matches(place: Path, one: Entrant) -
         (load_entrant("legal"), "generated:0:2", 2, 200),
         (load_entrant("two"), str(place / "maps"), 4, 10),
     ):
-        played = list(play_taught(schedule([one, other], read_maps(maps), seed=3, matches=matches)))
+        played = list(play_taught(schedule([one, other], named_maps(maps), seed=3, matches=matches)))
         assert len(played) == matches
         assert sum(match.turns for _, match in played) > least
         for job, match in played:

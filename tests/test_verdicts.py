@@ -28,11 +28,11 @@ from sparring.errors import SparringError
 from sparring.judge.ladder import run_ladder
 from sparring.judge.match import PlayedMatch
 from sparring.judge.records import RECORDS, FailedMatch, Records, load_records
-from sparring.judge.schedule import Job, levels, read_maps, schedule
+from sparring.judge.schedule import Job, levels, schedule
 from sparring.judge.statistics import Sprt, bradley_terry
 from sparring.judge.verdicts import judge, run_verdict, score
 from sparring.judge.work import Play, Task
-from sparring.levels.pool import PoolMap
+from sparring.levels.pool import PoolMap, named_maps
 from sparring.pictures.ladder import draw_ladder, draw_verdict
 
 STRONG, WEAK, LIKE_WEAK, MIDDLE = (fake_matches.entrant(name) for name in ("400", "0", "0 again", "200"))
@@ -107,13 +107,13 @@ def test_another_player_changes_no_other_match() -> None:
 
 
 def test_words_that_name_no_maps_are_refused(tmp_path: Path) -> None:
-    assert len(read_maps("shipped")) == 36
-    assert len(read_maps(GENERATED)) == 3
+    assert len(named_maps("shipped")) == 36
+    assert len(named_maps(GENERATED)) == 3
     for words in ("generated:", "generated:1", "generated:a:1", "generated:1:0", "generated:1:2:3", "generated:-1:2"):
         with pytest.raises(SparringError, match="write generated:SEED:COUNT"):
-            read_maps(words)
+            named_maps(words)
     with pytest.raises(SparringError, match="no map nowhere"):
-        read_maps("nowhere")
+        named_maps("nowhere")
     with pytest.raises(SparringError, match="no maps"):
         next(levels([], 1))
     with pytest.raises(SparringError, match="matches = 3"):
@@ -325,7 +325,7 @@ def test_what_was_played_is_not_played_again(in_this_process: list[Job], tmp_pat
 
 
 def test_failed_matches_are_played_again_by_the_next_call(in_this_process: list[Job], tmp_path: Path) -> None:
-    jobs = list(schedule([LIKE_WEAK, WEAK], read_maps(GENERATED), seed=0, matches=6))
+    jobs = list(schedule([LIKE_WEAK, WEAK], named_maps(GENERATED), seed=0, matches=6))
     with Records(tmp_path / "failed") as records:
         for job in jobs:
             records.append(FailedMatch.of(job, "it died"))
@@ -335,7 +335,7 @@ def test_failed_matches_are_played_again_by_the_next_call(in_this_process: list[
 
 
 def test_failed_matches_of_this_call_are_counted_once(in_this_process: list[Job], tmp_path: Path) -> None:
-    bad = {job.key for job in list(schedule([STRONG, WEAK], read_maps(GENERATED), seed=0, matches=6))[1:4]}
+    bad = {job.key for job in list(schedule([STRONG, WEAK], named_maps(GENERATED), seed=0, matches=6))[1:4]}
 
     def play(job: Job) -> PlayedMatch:
         return "it died" if job.key in bad else fake_matches.play(job)  # type: ignore[return-value]
@@ -451,7 +451,7 @@ def test_a_verdict_survives_kill_9_and_ctrl_c(tmp_path: Path) -> None:
         [sys.executable, str(script), str(out)], env=environment, capture_output=True, text=True, check=True
     )
     with Records(out) as records:
-        jobs = list(schedule([LIKE_WEAK, WEAK], read_maps("generated:5:3"), seed=0, matches=156))
+        jobs = list(schedule([LIKE_WEAK, WEAK], named_maps("generated:5:3"), seed=0, matches=156))
         standing = judge(Sprt(), jobs, records)
     alone = Sprt().judge(score(job, fake_matches.play(job)) for job in jobs)
     assert standing == alone

@@ -21,8 +21,9 @@ from sparring.errors import SparringError
 from sparring.judge.entrants import Entrant, load_entrant
 from sparring.judge.match import PlayedMatch
 from sparring.judge.records import FailedMatch
-from sparring.judge.schedule import Job, read_maps, schedule
+from sparring.judge.schedule import Job, schedule
 from sparring.judge.work import entrant_here, play_all, play_job
+from sparring.levels.pool import named_maps
 
 TWO = fake_matches.entrant("100"), fake_matches.entrant("0")
 
@@ -111,7 +112,7 @@ def test_no_workers_are_refused() -> None:
 
 def real_jobs(*names: str) -> list[Job]:
     one, other = (load_entrant(name) for name in names)
-    return list(schedule([one, other], read_maps("generated:5:1"), seed=1, matches=2))
+    return list(schedule([one, other], named_maps("generated:5:1"), seed=1, matches=2))
 
 
 def test_real_matches_are_the_same_in_another_process() -> None:

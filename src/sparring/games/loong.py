@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring import _core
-from sparring.cache import cache_folder
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Outcome, Structured
 from sparring.games.loong_choices import CHOICE_DRAWS, GIVEN, INPUTS, MASK, random_choices
 from sparring.games.loong_rows import ACTION, LANE, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
-from sparring.levels.pool import MapPool, PoolMap, build_pool
-from sparring.levels.shipped import shipped_folder
+from sparring.levels.pool import MapPool, PoolMap, named_maps
 
 CRITIC_CROP_BYTES = 15 * 15 * len(_core.LOONG_PRIVILEGED["crop"])
 DEFAULT_MAPS = "generated:0:64"
-MAP_SOURCES = 'maps must be "generated:SEED:COUNT", "shipped", a folder, or a list of folders and map files'
 
 _LUCK = 0x6C6F6F6E67
 """Stream of the draws of levels and match seeds: no other draws from the same seed share it."""
@@ -137,7 +134,7 @@ class Loong:
         if mirror not in ("coin", "never", "always"):
             raise SparringError(f'loong: mirror must be "coin", "never" or "always", got "{mirror}"')
         self.lanes = lanes
-        self.maps = map_pool(maps)
+        self.maps = named_maps(maps)
         self._knows = observe == "inputs"
         self._matches = _core.LoongMatches(
             [_level(each) for each in self.maps],
@@ -515,30 +512,6 @@ class Loong:
             why = _FAULTS[int(row["fault"])]
             where = f"lane {lane}, map {self.maps[int(row['level'])].source}, match seed {int(row['seed'])}"
             raise SparringError(f"loong: {where}, round {int(row['round'])}: {why}; its match does not count")
-
-
-def map_pool(
-    maps: str | Path | Sequence[str | Path] | MapPool, *, progress: Callable[[int], None] | None = None
-) -> MapPool:
-    """The maps that `Loong` was asked for. Raises SparringError, as `Loong` does.
-
-    progress: is called with the number of maps generated so far, unless they are in the cache folder
-    """
-    if isinstance(maps, MapPool):
-        return maps
-    if isinstance(maps, str) and maps.startswith("generated"):
-        _, *numbers = maps.split(":")
-        if len(numbers) != 2 or not all(number.isdecimal() for number in numbers) or int(numbers[1]) < 1:
-            raise SparringError(f'loong: {MAP_SOURCES}; got "{maps}"')
-        seed, count = (int(number) for number in numbers)
-        cache = cache_folder() / "maps"
-        return build_pool(seed=seed, generated=count, exclude_shipped=False, cache=cache, progress=progress)
-    paths = [maps] if isinstance(maps, str | Path) else list(maps)
-    folders = [shipped_folder() if path == "shipped" else Path(path) for path in paths]
-    missing = [path for path in folders if not path.exists()]
-    if missing or not folders:
-        raise SparringError(f"loong: {MAP_SOURCES}; there is no {missing[0] if missing else 'map in an empty list'}")
-    return build_pool(generated=0, folders=folders, exclude_shipped=False)
 
 
 def script_number(name: str) -> int:

@@ -15,10 +15,11 @@ from sparring.errors import SparringError
 from sparring.judge.entrants import Entrant
 from sparring.judge.match import PlayedMatch
 from sparring.judge.records import Records
-from sparring.judge.schedule import Job, read_maps, schedule
+from sparring.judge.schedule import Job, schedule
 from sparring.judge.statistics import Ratings, bradley_terry
 from sparring.judge.verdicts import MATCHES, score
 from sparring.judge.work import Play, play_job, play_missing
+from sparring.levels.pool import named_maps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ def run_ladder(
             raise SparringError(
                 f"{entrant.name} and {entrants[index[entrant.hash]].name} are the same player: leave one out"
             )
-    jobs = list(schedule(entrants, read_maps(maps), seed=seed, matches=matches))
+    jobs = list(schedule(entrants, named_maps(maps), seed=seed, matches=matches))
     with Records(out) as records, suppress(KeyboardInterrupt):
         missing = sum(not isinstance(records.get(job), PlayedMatch) for job in jobs)
         done = len(jobs) - missing

@@ -10,10 +10,8 @@ from itertools import combinations, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparring.cache import cache_folder
 from sparring.errors import SparringError
-from sparring.levels.pool import PoolMap, build_pool
-from sparring.levels.shipped import shipped_folder
+from sparring.levels.pool import PoolMap
 
 if TYPE_CHECKING:
     from sparring.judge.entrants import Entrant
@@ -44,22 +42,6 @@ class Job:
     @property
     def key(self) -> Key:
         return self.a.hash, self.b.hash, self.map_hash, self.seed
-
-
-def read_maps(maps: str) -> tuple[PoolMap, ...]:
-    """The maps that `maps` names, each once: "shipped" (the judge's own), "generated:SEED:COUNT", a folder or a file.
-
-    Raises SparringError where it names nothing, MapError for a map that the judge refuses.
-    """
-    if maps == "shipped":
-        return build_pool(generated=0, folders=[shipped_folder()], exclude_shipped=False).maps
-    if maps.startswith("generated:"):
-        words = maps.split(":")[1:]
-        if len(words) != 2 or not all(word.isdecimal() and word.isascii() for word in words) or int(words[1]) < 1:
-            raise SparringError(f"maps {maps}: write generated:SEED:COUNT with numbers, such as generated:7:40")
-        seed, number = (int(word) for word in words)
-        return build_pool(generated=number, seed=seed, exclude_shipped=False, cache=cache_folder() / "maps").maps
-    return build_pool(generated=0, folders=[Path(maps)], exclude_shipped=False).maps
 
 
 def levels(maps: Sequence[PoolMap], seed: int) -> Iterator[tuple[PoolMap, int]]:

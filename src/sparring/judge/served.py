@@ -2,7 +2,7 @@
 
     from sparring.judge.served import serve, served_entrant
 
-    jobs = schedule([served_entrant("mine", hash), load_entrant("starter")], read_maps("shipped"), seed=7, matches=72)
+    jobs = schedule([served_entrant("mine", hash), load_entrant("starter")], named_maps("shipped"), seed=7, matches=72)
     for job, played in serve(policy, jobs):
         print(job.map_name, played.winner)
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from sparring.judge.entrants import Entrant
 from sparring.judge.records import FailedMatch, Record, Records
-from sparring.judge.schedule import Job, read_maps, schedule
+from sparring.judge.schedule import Job, schedule
 from sparring.judge.statistics import Sprt, Standing
 from sparring.judge.work import Play, play_job, play_missing
+from sparring.levels.pool import named_maps
 
 MATCHES = Path("matches")
 """Folder for the records of verdicts and ladders, where none is named."""
@@ -98,7 +99,7 @@ def run_verdict(
 ) -> Verdict:
     """Play `a` against `b` until the test says whether `a` is better, or until its cap.
 
-    maps:         see `read_maps`
+    maps:         see `named_maps`
     seed:         of the schedule: the order of maps, and the matches' seeds
     workers:      matches at once; with `cluster`, see `play_all`
     non_inferior: ask whether `a` is at most this much worse (see `Sprt.non_inferior`), instead of better
@@ -111,7 +112,7 @@ def run_verdict(
     Raises SparringError, the matches so far being kept, where one after the other fails.
     """
     test = Sprt() if non_inferior is None else Sprt.non_inferior(non_inferior)
-    jobs = list(schedule([a, b], read_maps(maps), seed=seed, matches=test.cap))
+    jobs = list(schedule([a, b], named_maps(maps), seed=seed, matches=test.cap))
     played = 0
     with Records(out) as records:
 

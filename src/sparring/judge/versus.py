@@ -11,11 +11,12 @@ from typing import Any
 from sparring.judge.entrants import load_entrant
 from sparring.judge.match import PlayedMatch
 from sparring.judge.records import Records
-from sparring.judge.schedule import read_maps, schedule
+from sparring.judge.schedule import schedule
 from sparring.judge.statistics import wilson
 from sparring.judge.teachers import teacher_entrant
 from sparring.judge.verdicts import MATCHES, score
 from sparring.judge.work import play_missing
+from sparring.levels.pool import named_maps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ def evaluate_teacher(
     """Play the teacher of a run, as it is now, in the organisers' engine with all limits of the judge.
 
     against:  a player as `load_entrant` takes it
-    maps:     see `read_maps`; 72 matches are both seats of each of the judge's own 36 maps
+    maps:     see `named_maps`; 72 matches are both seats of each of the judge's own 36 maps
     matches:  an even number
     seed:     of the order of maps, and of the matches' seeds
     workers:  processes
@@ -83,7 +84,7 @@ def evaluate_teacher(
     another game, and an opponent that cannot play.
     """
     player, opponent = teacher_entrant(run), load_entrant(against)
-    jobs = list(schedule([player, opponent], read_maps(maps), seed=seed, matches=matches))
+    jobs = list(schedule([player, opponent], named_maps(maps), seed=seed, matches=matches))
     with Records(out) as records, suppress(KeyboardInterrupt):
         done = sum(isinstance(records.get(job), PlayedMatch) for job in jobs)
         on_match(done, len(jobs))

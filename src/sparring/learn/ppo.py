@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Annotated, Any
 
 import torch
@@ -213,18 +214,14 @@ class PPO:
         batches = self.batches(rollout, estimates)
         sums: dict[str, float] = {}
         steps = 0
-        stopped = False
-        for epoch in range(config.epochs):
-            for batch in batches.shuffled(self.seed, self.updates, epoch):
-                losses = self._descend(batch.to(self.hardware.device), between(config.entropy, progress))
-                if losses["kl"] > config.target_kl:
-                    stopped = True
-                    break
-                for name, loss in losses.items():
-                    sums[name] = sums.get(name, 0.0) + loss
-                steps += 1
-            if stopped:
+        epochs = (batches.shuffled(self.seed, self.updates, epoch) for epoch in range(config.epochs))
+        for batch in chain.from_iterable(epochs):
+            losses = self._descend(batch.to(self.hardware.device), between(config.entropy, progress))
+            if losses["kl"] > config.target_kl:
                 break
+            for name, loss in losses.items():
+                sums[name] = sums.get(name, 0.0) + loss
+            steps += 1
         self.updates += 1
         return {**told, **{name: total / steps for name, total in sums.items()}, "steps": float(steps)}
 

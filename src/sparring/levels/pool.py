@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sparring.cache import cache_folder
 from sparring.errors import SparringError
 from sparring.files import written_beside
 from sparring.levels.generator import DEFAULT_COUNT, generate_map, map_file_name
 from sparring.levels.maps import LoongMap, map_hash, read_map, write_map
-from sparring.levels.shipped import SHIPPED
+from sparring.levels.shipped import SHIPPED, shipped_folder
 from sparring.levels.survey import map_files
 
 
@@ -101,6 +102,37 @@ def build_pool(
             "the pool is empty: generate maps, or name a folder with maps that do not ship with the judge"
         )
     return MapPool(maps=tuple(kept.values()), refused=tuple(refused))
+
+
+def named_maps(
+    maps: str | Path | Sequence[str | Path] | MapPool, *, progress: Callable[[int], None] | None = None
+) -> MapPool:
+    """The maps that `maps` names, each once, shipped ones included.
+
+    maps:     "generated:SEED:COUNT" (made once, then kept in the cache folder), "shipped" (those of the installed
+              judge), a folder, a map file, a list of these two, or a pool
+    progress: is called with the number of maps generated so far, unless they are in the cache folder
+
+    Raises SparringError where it names nothing, MapError for a map that the judge refuses.
+    """
+    if isinstance(maps, MapPool):
+        return maps
+    if isinstance(maps, str) and maps.startswith("generated"):
+        _, *numbers = maps.split(":")
+        if len(numbers) != 2 or not all(each.isdecimal() and each.isascii() for each in numbers) or int(numbers[1]) < 1:
+            raise SparringError(f"maps {maps}: write generated:SEED:COUNT with numbers, such as generated:7:40")
+        seed, count = (int(number) for number in numbers)
+        cache = cache_folder() / "maps"
+        return build_pool(seed=seed, generated=count, exclude_shipped=False, cache=cache, progress=progress)
+    paths = [maps] if isinstance(maps, str | Path) else list(maps)
+    folders = [shipped_folder() if path == "shipped" else Path(path) for path in paths]
+    missing = [path for path in folders if not path.exists()]
+    if missing or not folders:
+        raise SparringError(
+            f"no map {missing[0] if missing else 'in an empty list'}: "
+            'give "generated:SEED:COUNT", "shipped", a folder, or a list of folders and map files'
+        )
+    return build_pool(generated=0, folders=folders, exclude_shipped=False)
 
 
 def generator_hash() -> str:

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from sparring.errors import SparringError
 from sparring.games.api import Game
-from sparring.games.loong import Loong, map_pool
+from sparring.games.loong import Loong
 from sparring.learn.ddpg import DDPG
 from sparring.learn.matches import EpisodeRow, LoongMatchRow, MatchRow
 from sparring.learn.selfplay import SelfPlay
-from sparring.levels.pool import MapPool
+from sparring.levels.pool import MapPool, named_maps
 from sparring.levels.shipped import SHIPPED
 from sparring.runs.metrics import LoongMeasure, Measure
 from sparring.runs.recipe import Recipe
@@ -60,7 +60,7 @@ def training_maps(sources: Sequence[str], say: Callable[[str], None] = lambda li
         if number % 500 == 0:
             say(f"generating maps, about 50 a second, to be kept for the next time: {number:,} so far")
 
-    maps = {each.hash: each for source in sources for each in map_pool(source, progress=made)}
+    maps = {each.hash: each for source in sources for each in named_maps(source, progress=made)}
     for shipped in SHIPPED.keys() & maps.keys():
         raise SparringError(
             f"loong.maps: {maps[shipped].source} is {SHIPPED[shipped]}, which ships with the judge: no run trains on "
