@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from players import wilson
 
 from sparring import _core
-from sparring.export.foil import write_foil
 from sparring.judge.entrants import load_entrant
+from sparring.judge.foil import write_foil
 from sparring.judge.native import load_level
 from sparring.judge.sides import open_side
 from sparring.judge.statistics import Sprt

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from sparring import _core
 from sparring.cli import main
 from sparring.errors import SparringError
-from sparring.export import folder
-from sparring.export.foil import write_foil
-from sparring.export.folder import bot_sources
+from sparring.judge import folder
 from sparring.judge.entrants import Entrant, load_entrant
+from sparring.judge.foil import write_foil
+from sparring.judge.folder import bot_sources
 from sparring.judge.native import load_level
 from sparring.judge.sides import open_side
 from sparring.kernels import core_folder

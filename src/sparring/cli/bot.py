@@ -26,7 +26,7 @@ def bot_foil(*, out: Path) -> int:
     Args:
         out: The folder, new or empty.
     """
-    from sparring.export.foil import write_foil
+    from sparring.judge.foil import write_foil
 
     print(f"{out}: {write_foil(out):.12}")
     return 0

@@ -1,1 +1,1 @@
-"""Bots as folders of C++ that the judge builds."""
+"""A student as a bot of the judge: its folder, its zip, and the proof that both are the same."""

@@ -12,6 +12,7 @@ from typing import Literal
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.judge.build import build_bot, keep_wasm, program
+from sparring.judge.foil import write_foil
 from sparring.judge.official import toolkit
 from sparring.runs.folder import RunFolder, all_runs
 
@@ -56,8 +57,6 @@ def load_entrant(spec: str | Path) -> Entrant:
     if spec == STARTER:
         return _bot(Path(toolkit("init").TEMPLATES) / "cpp", name=STARTER)
     if spec == FOIL:
-        from sparring.export.foil import write_foil  # imported here, as below
-
         with tempfile.TemporaryDirectory() as place:
             write_foil(Path(place) / FOIL)
             return _bot(Path(place) / FOIL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparring.export.folder import bot_sources, write_bot
+from sparring.judge.folder import bot_sources, write_bot
 
 _ABOUT = """# The foil
 
