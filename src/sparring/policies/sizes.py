@@ -13,6 +13,7 @@ from sparring.policies import critic as critics
 from sparring.policies.actions import MASK_BYTES, MASK_PAYABLE, MAX_STEPS, SPRINT, Actions, pack
 from sparring.policies.critic import Critic, CriticConfig
 from sparring.policies.loong import Teacher, TeacherConfig
+from sparring.policies.student import Student, StudentConfig
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,15 @@ class Size:
 
 def teacher_sizes(config: TeacherConfig) -> list[Size]:
     """Part by part; the heads choose and score a sprint of eight steps, the longest decision there is."""
-    teacher = Teacher(config)
+    return _policy_sizes(Teacher(config))
+
+
+def student_sizes(config: StudentConfig) -> list[Size]:
+    """Part by part, for the same decision; without what only training reads."""
+    return [size for size in _policy_sizes(Student(config)) if size.part not in ("value", "lengths")]
+
+
+def _policy_sizes(policy: Teacher | Student) -> list[Size]:
     zero = torch.zeros(1, dtype=torch.int64)
     sprint = Actions(
         role=zero, kind=zero + SPRINT, direction=zero, size=zero, steps=zero + MAX_STEPS,
@@ -36,10 +45,11 @@ def teacher_sizes(config: TeacherConfig) -> list[Size]:
     mask[:, MASK_PAYABLE] = MAX_STEPS
 
     def decide() -> None:
-        tree, _ = teacher.step(torch.zeros(1, config.input_bytes, dtype=torch.uint8), mask, teacher.newborn(1))
+        inputs = torch.zeros(1, policy.config.input_bytes, dtype=torch.uint8)
+        tree, _ = policy.step(inputs, mask, policy.newborn(1))
         tree.evaluate(pack(sprint))
 
-    return _sizes(teacher, decide)
+    return _sizes(policy, decide)
 
 
 def critic_sizes(config: CriticConfig) -> list[Size]:
