@@ -7,6 +7,7 @@ with them (`lane`, `match`, `agent`), never by their place in the batch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self, runtime_checkable
@@ -45,6 +46,19 @@ class Structured:
     dtype: torch.dtype
     draws: int
     sample: Callable[[Decisions, Tensor], Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSpace:
+    """What one agent sees and does, where agents of a game differ.
+
+    observation: how many numbers of its rows' `obs`, from the first on, are its own; zeros fill the rest
+    action:      a Box of one axis, whose numbers are the first of the game's action; or Discrete. Where the game's
+                 action is a Box, a Discrete agent's choice is the place of the largest of the first `n` numbers.
+    """
+
+    observation: int
+    action: Box | Discrete | Structured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +108,10 @@ class Outcome:
     truncated:   bool [e], the match was cut by a time limit: bootstrap from `last`, it is not terminal
     score:       float32 [e, agents], undiscounted sum of rewards of each agent over the ended match
     length:      int64 [e], decisions of the longest life of the ended match
-    last:        Decisions of the ended matches' agents as they stood at the end, before any restart
+    last:        Decisions of the ended matches' agents as they stood at the end, before any restart; where the match
+                 was truncated, not those that died with its last decision
+    parted:      Decisions of agents that a time limit took out of a match that goes on, as they stood then: bootstrap
+                 from these too. Other agents that are gone from a match died.
     """
 
     lane: Tensor
@@ -105,6 +122,7 @@ class Outcome:
     score: Tensor
     length: Tensor
     last: Decisions
+    parted: Decisions | None = None
 
 
 @runtime_checkable
@@ -156,6 +174,13 @@ class Game(Protocol):
         ...
 
 
+def agent_spaces(game: Game) -> tuple[AgentSpace, ...]:
+    """What each agent sees and does, by agent id: the game's own `agent_spaces` where agents differ."""
+    alike = AgentSpace(observation=math.prod(game.observation.shape), action=game.action)
+    spaces: tuple[AgentSpace, ...] = getattr(game, "agent_spaces", (alike,) * game.agents)
+    return spaces
+
+
 class Wrapper:
     """A game that passes everything on to `game`; subclass it and change what you need."""
 
@@ -168,6 +193,7 @@ class Wrapper:
         self.observation = game.observation
         self.action = game.action
         self.restarts_itself = game.restarts_itself
+        self.agent_spaces = agent_spaces(game)
 
     def decisions(self) -> Decisions:
         return self.game.decisions()

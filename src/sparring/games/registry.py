@@ -17,7 +17,15 @@ def _loong(**options: Any) -> Game:
     return Loong(**options)
 
 
-GAMES: dict[str, Callable[..., Game]] = {Tennis.name: Tennis, "loong": _loong}
+def _mpe(**options: Any) -> Game:
+    try:
+        from sparring.games.pettingzoo import mpe
+    except ImportError as error:
+        raise SparringError(f"mpe needs PettingZoo ({error}): pip install 'sparring[zoo]'") from None
+    return mpe(**options)
+
+
+GAMES: dict[str, Callable[..., Game]] = {Tennis.name: Tennis, "loong": _loong, "mpe": _mpe}
 """The games that come with Sparring."""
 
 
@@ -25,7 +33,8 @@ def make(game: str | Callable[..., Game], *, lanes: int = 1, seed: int = 0, **op
     """A batch of `lanes` matches of a game, lane and seed deciding each.
 
     game: a name in `GAMES`, or your own factory, called as `game(lanes=lanes, seed=seed, **options)`
-    options: the game's own, such as `velocity="true"` of tennis or `maps="shipped"` of loong
+    options: the game's own, such as `velocity="true"` of tennis, `maps="shipped"` of loong or
+             `scenario="simple_tag_v3"` of mpe
 
     Raises SparringError for an unknown game or an option the game refuses.
     """

@@ -1,0 +1,571 @@
+"""Any PettingZoo environment as a game: `sparring.make(pettingzoo(parallel_env), lanes=16)`.
+
+Parallel environments, and those of turns that say `is_parallelizable`, put up all living agents of a lane at once;
+other environments of turns (AEC) put up one. Needs the packages `pettingzoo` and `gymnasium` (extra `zoo`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv, ParallelEnv  # type: ignore[import-untyped]
+from pettingzoo.utils.conversions import aec_to_parallel  # type: ignore[import-untyped]
+from torch import Tensor
+
+from sparring import _core
+from sparring.errors import SparringError
+from sparring.games.api import AgentSpace, Box, Decisions, Discrete, Game, Outcome
+
+_SEEDS = 2**32
+"""Environments take seeds below this."""
+_MOST_CHOICES = 4096
+"""Of one agent; a MultiDiscrete counts all its combinations."""
+
+
+def pettingzoo(
+    make: Callable[[], Any], *, name: str | None = None, teams: Mapping[str, int] | None = None
+) -> Callable[..., PettingZoo]:
+    """A factory of games, as `sparring.make`, `sparring.train(game=...)` and the checker take it; see `PettingZoo`."""
+
+    def factory(*, lanes: int = 1, seed: int = 0) -> PettingZoo:
+        return PettingZoo(make, lanes=lanes, seed=seed, name=name, teams=teams)
+
+    return factory
+
+
+class PettingZoo:
+    """Lanes of a PettingZoo environment as a `Game`.
+
+    Agent i is `possible_agents[i]`. Observations are flattened to float32 [n, width], width that of the agent that sees
+    most; the others' rows end in zeros. `agent_spaces` says how much each agent sees, and how it acts:
+
+    - all choose one of some (Discrete, or MultiDiscrete as all its combinations): an action is one number, int64 [n];
+      masks tell agents with fewer choices, and those of `action_mask`, in observations or infos, are handed on;
+    - all give numbers (Box with finite bounds): float32 [n, width] in [-1, 1], scaled to each agent's own bounds;
+    - some of both: as the latter, and of those who choose the largest of their numbers decides.
+
+    A match starts with `reset(seed=...)`, the seed drawn from the game's seed, lane and match, or the level given. A
+    saved game is levels and the actions since: loading it plays them again, so the environment must do the same after
+    the same seed (`sparring.games.checker` finds out).
+    """
+
+    restarts_itself = False
+
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        *,
+        lanes: int = 1,
+        seed: int = 0,
+        name: str | None = None,
+        teams: Mapping[str, int] | None = None,
+    ) -> None:
+        """make:  called without arguments, once for each lane; returns a ParallelEnv or an AECEnv
+        name:  of the game; default: that in the environment's metadata
+        teams: team of each agent by name; default: each its own
+
+        Raises SparringError for an environment without `possible_agents` and for spaces that it cannot serve.
+        """
+        if lanes < 1:
+            raise SparringError(f"lanes must be 1 or more, got {lanes}")
+        worlds = [_world(make()) for _ in range(lanes)]
+        env = worlds[0].env
+        self.name = name or str(getattr(env, "metadata", {}).get("name", type(env.unwrapped).__name__))
+        names = list(getattr(env, "possible_agents", None) or ())
+        if not names:
+            raise SparringError(
+                f"{self.name}: the environment has no possible_agents: which agents there can be must be known before"
+            )
+        self.names = names
+        self.lanes, self.agents = lanes, len(names)
+        self._worlds = worlds
+        self._index = {agent: index for index, agent in enumerate(names)}
+        self._eyes = [_Eyes.of(self.name, agent, env.observation_space(agent)) for agent in names]
+        self._hands = [_Hands.of(self.name, agent, env.action_space(agent)) for agent in names]
+        if teams is not None and (unknown := [agent for agent in names if agent not in teams]):
+            raise SparringError(f"{self.name}: teams: {unknown[0]} has none: give one for each of {', '.join(names)}")
+        team = [index if teams is None else teams[agent] for index, agent in enumerate(names)]
+        self.teams = max(team) + 1
+        self._team = torch.tensor(team)
+        self.agent_spaces = tuple(
+            AgentSpace(observation=eyes.size, action=hands.space)
+            for eyes, hands in zip(self._eyes, self._hands, strict=True)
+        )
+        self.observation = Box(
+            shape=(max(eyes.size for eyes in self._eyes),),
+            low=min(0.0, *(eyes.low for eyes in self._eyes)),
+            high=max(0.0, *(eyes.high for eyes in self._eyes)),
+        )
+        choices = {hands.choices for hands in self._hands}
+        self.action: Box | Discrete = (
+            Discrete(n=max(choices))
+            if 0 not in choices
+            else Box(shape=(max(hands.size for hands in self._hands),), low=-1.0, high=1.0)
+        )
+        self._seed = seed
+        width = self.observation.shape[0]
+        self._waiting = np.zeros((lanes, self.agents), dtype=np.bool_)
+        self._obs = np.zeros((lanes, self.agents, width), dtype=np.float32)
+        self._decision = np.zeros((lanes, self.agents), dtype=np.int64)
+        self._score = np.zeros((lanes, self.agents), dtype=np.float32)
+        self._match = np.zeros(lanes, dtype=np.int64)
+        self._length = np.zeros(lanes, dtype=np.int64)
+        self._level = np.zeros(lanes, dtype=np.int64)
+        self._history: list[list[NDArray[Any]]] = [[] for _ in range(lanes)]
+        self._masks: NDArray[np.bool_] | None = None
+        if isinstance(self.action, Discrete):
+            own = np.array([[choice < hands.choices for choice in range(self.action.n)] for hands in self._hands])
+            self._own_choices = own
+            self._masks = np.broadcast_to(own, (lanes, *own.shape)).copy()
+        self._rows: Decisions | None = None
+        for lane in range(lanes):
+            self._begin(lane, self._draw(lane))
+        masked = any(eyes.masked for eyes in self._eyes) or any("action_mask" in info for info in worlds[0].infos())
+        if self._masks is not None and not masked and self._masks.all():
+            self._masks = None
+
+    def decisions(self) -> Decisions:
+        if self._rows is None:
+            self._rows = self._shown(self._waiting)
+        return self._rows
+
+    def act(self, actions: Tensor) -> Outcome:
+        rows = self.decisions()
+        self._check(rows, actions)
+        given = actions.detach().cpu().numpy()
+        lanes, agents = rows.lane.numpy(), rows.agent.numpy()
+        played = [self._hands[agent].played(action) for agent, action in zip(agents.tolist(), given, strict=True)]
+        self._decision[lanes, agents] += 1
+        np.maximum.at(self._length, lanes, self._decision[lanes, agents])
+        paid = np.zeros((self.lanes, self.agents), dtype=np.float32)
+        acted = np.zeros((self.lanes, self.agents), dtype=np.bool_)
+        acted[lanes, agents] = True
+        earned = acted.copy()
+        last, parted = np.zeros_like(acted), np.zeros_like(acted)
+        ended, truncated = [], []
+        starts = np.searchsorted(lanes, np.arange(self.lanes + 1)).tolist()
+        for lane, world in enumerate(self._worlds):
+            first, stop = starts[lane], starts[lane + 1]
+            if first == stop:
+                continue
+            self._history[lane].append(given[first:stop].copy())
+            turn = world.step(
+                {
+                    self.names[agent]: action
+                    for agent, action in zip(agents[first:stop], played[first:stop], strict=True)
+                }
+            )
+            for name, reward in turn.rewards.items():
+                index = self._index[name]
+                paid[lane, index] = reward
+                earned[lane, index] = earned[lane, index] or reward != 0
+            self._see(lane, turn.seen, world)
+            gone = {self._index[name]: cut for name, cut in turn.gone.items()}
+            self._waiting[lane] = False
+            if turn.waiting:
+                self._waiting[lane, [self._index[name] for name in turn.waiting]] = True
+                parted[lane, [index for index, cut in gone.items() if cut]] = True
+                continue
+            ended.append(lane)
+            truncated.append(any(gone.values()))
+            last[lane, [index for index, cut in gone.items() if cut or not truncated[-1]]] = True
+        self._score += paid
+        at = np.array(ended, dtype=np.int64)
+        lane_of, agent_of = earned.nonzero()
+        outcome = Outcome(
+            lane=torch.from_numpy(lane_of),
+            agent=torch.from_numpy(agent_of),
+            reward=torch.from_numpy(paid[earned]),
+            ended=torch.from_numpy(at),
+            truncated=torch.tensor(truncated, dtype=torch.bool),
+            score=torch.from_numpy(self._score[at]),
+            length=torch.from_numpy(self._length[at]),
+            last=self._shown(last),
+            parted=self._shown(parted) if parted.any() else None,
+        )
+        self._forget_dead(at)
+        self._rows = None
+        return outcome
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None:
+        """int64 [k] each; a level is the seed of a reset, of which the low 32 bits count."""
+        for place, lane in enumerate(lanes.tolist()):
+            if self._length[lane] and self._waiting[lane].any():  # left in the middle
+                self._match[lane] += 1
+            self._begin(lane, self._draw(lane) if levels is None else int(levels[place]) % _SEEDS)
+        self._rows = None
+
+    def state(self) -> dict[str, Tensor]:
+        history = [action.astype(np.float64).ravel() for turns in self._history for action in turns]
+        return {
+            "seed": torch.tensor(self._seed),
+            "match": torch.from_numpy(self._match.copy()),
+            "level": torch.from_numpy(self._level.copy()),
+            "turns": torch.tensor([len(turns) for turns in self._history]),
+            "acted": torch.tensor([len(action) for turns in self._history for action in turns], dtype=torch.int64),
+            "actions": torch.from_numpy(np.concatenate([*history, np.zeros(0)])),
+        }
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Starts every lane's match again from its level and plays its actions again.
+
+        Raises SparringError for a state of another number of lanes, and for an environment that does not do the same.
+        """
+        if len(state["match"]) != self.lanes:
+            raise SparringError(f"{self.name}: that state is of {len(state['match'])} lanes, not of {self.lanes}")
+        self._seed = int(state["seed"])
+        acted, numbers = iter(state["acted"].tolist()), iter(state["actions"].tolist())
+        size = 1 if isinstance(self.action, Discrete) else self.action.shape[0]
+        turns: list[list[list[float]]] = [
+            [[next(numbers) for _ in range(size * next(acted))] for _ in range(count)]
+            for count in state["turns"].tolist()
+        ]
+        for lane in range(self.lanes):
+            self._begin(lane, int(state["level"][lane]))
+        shape = () if isinstance(self.action, Discrete) else self.action.shape
+        dtype = np.int64 if isinstance(self.action, Discrete) else np.float32
+        self._replay([[np.array(turn, dtype=dtype).reshape(-1, *shape) for turn in lane] for lane in turns])
+        self._match[:] = state["match"].numpy()
+        self._rows = None
+
+    def _replay(self, turns: list[list[NDArray[Any]]]) -> None:
+        """Play on from fresh matches, each lane its own number of turns."""
+        for number in range(max(map(len, turns))):
+            playing = np.array([number < len(lane) for lane in turns])
+            waiting = self._waiting
+            self._waiting = waiting & playing[:, None]
+            self._rows = None
+            answers = [lane[number] for lane in turns if number < len(lane)]
+            if len(self.decisions()) != sum(map(len, answers)):
+                raise SparringError(
+                    f"{self.name}: other agents wait than when the game was saved: the environment does not do the "
+                    "same after reset(seed=...): all its luck must come from that seed"
+                )
+            self.act(torch.from_numpy(np.concatenate(answers)))
+            self._waiting |= waiting & ~playing[:, None]
+
+    def _draw(self, lane: int) -> int:
+        """The seed of the lane's match."""
+        place = _core.mix64(int(self._match[lane]) * 65536 + lane)
+        return int(_core.mix64((self._seed & (2**64 - 1)) ^ place)) % _SEEDS
+
+    def _begin(self, lane: int, level: int) -> None:
+        world = self._worlds[lane]
+        turn = world.reset(level)
+        if not turn.waiting:
+            raise SparringError(f"{self.name}: lane {lane}: nobody acts after reset(seed={level})")
+        self._level[lane] = level
+        self._history[lane] = []
+        self._length[lane] = 0
+        self._decision[lane] = 0
+        self._score[lane] = 0
+        self._obs[lane] = 0
+        self._see(lane, turn.seen, world)
+        self._waiting[lane] = False
+        self._waiting[lane, [self._index[name] for name in turn.waiting]] = True
+
+    def _see(self, lane: int, seen: Mapping[str, Any], world: _World) -> None:
+        for name, observation in seen.items():
+            index = self._index[name]
+            eyes = self._eyes[index]
+            self._obs[lane, index, : eyes.size] = eyes.flat(observation)
+            if self._masks is not None:
+                mask = observation["action_mask"] if eyes.masked else world.info(name).get("action_mask")
+                own = self._own_choices[index]
+                self._masks[lane, index] = own
+                if mask is not None:
+                    self._masks[lane, index, : self._hands[index].choices] = np.asarray(mask, dtype=np.bool_)
+
+    def _forget_dead(self, ended: NDArray[np.int64]) -> None:
+        """Count decisions of who is born later in the place of a dead one from 0 again."""
+        self._match[ended] += 1
+        for lane, world in enumerate(self._worlds):
+            for name in world.dead():
+                self._decision[lane, self._index[name]] = 0
+
+    def _shown(self, which: NDArray[np.bool_]) -> Decisions:
+        """The rows of bool [lanes, agents]."""
+        lane, agent = which.nonzero()
+        index = torch.from_numpy(agent)
+        return Decisions(
+            lane=torch.from_numpy(lane),
+            match=torch.from_numpy(self._match[lane]),
+            team=self._team[index],
+            agent=index,
+            decision=torch.from_numpy(self._decision[which]),
+            obs=torch.from_numpy(self._obs[which]),
+            mask=None if self._masks is None else torch.from_numpy(self._masks[which]),
+        )
+
+    def _check(self, rows: Decisions, actions: Tensor) -> None:
+        shape = (len(rows), *getattr(self.action, "shape", ()))
+        if actions.shape != shape:
+            raise SparringError(f"{self.name}: actions must be {list(shape)}, got {list(actions.shape)}")
+        if not isinstance(self.action, Discrete):
+            bad = ~actions.isfinite().all(dim=1)
+            what = "numbers that are not finite"
+        else:
+            if actions.is_floating_point():
+                raise SparringError(f"{self.name}: actions must be whole numbers (int64), got {actions.dtype}")
+            bad = (actions < 0) | (actions >= self.action.n)
+            what = f"a choice outside of 0 to {self.action.n - 1}"
+            if rows.mask is not None and not bad.any():
+                bad = ~rows.mask.gather(1, actions.long().unsqueeze(1)).squeeze(1)
+                what = "a choice that its mask forbids"
+        if bad.any():
+            row = int(bad.nonzero()[0])
+            raise SparringError(
+                f"{self.name}: lane {int(rows.lane[row])}, {self.names[int(rows.agent[row])]}: {what}: "
+                f"{actions[row].tolist()}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Eyes:
+    """How an agent's observations become numbers."""
+
+    space: spaces.Space[Any]
+    size: int
+    low: float
+    high: float
+    masked: bool
+    """An observation is {"observation": ..., "action_mask": ...}."""
+    plain: bool
+    """It is an array, and only its shape and type may differ."""
+
+    @classmethod
+    def of(cls, game: str, agent: str, space: spaces.Space[Any]) -> _Eyes:
+        masked = isinstance(space, spaces.Dict) and {"observation", "action_mask"} == set(space.spaces)
+        if masked:
+            assert isinstance(space, spaces.Dict)
+            space = space["observation"]
+        if not space.is_np_flattenable:
+            raise SparringError(
+                f"{game}: observations of {agent} are {space}: they have no fixed number of numbers; "
+                "give a Box, Discrete, MultiBinary, MultiDiscrete, or Dict and Tuple of these"
+            )
+        flat = spaces.flatten_space(space)
+        low, high = 0.0, 1.0
+        if isinstance(flat, spaces.Box) and flat.shape[0]:
+            low, high = float(np.float32(flat.low.min())), float(np.float32(flat.high.max()))
+        plain = isinstance(space, spaces.Box)
+        return cls(space=space, size=spaces.flatdim(space), low=low, high=high, masked=masked, plain=plain)
+
+    def flat(self, observation: Any) -> NDArray[Any]:
+        if self.masked:
+            observation = observation["observation"]
+        return (
+            np.asarray(observation).reshape(-1) if self.plain else np.asarray(spaces.flatten(self.space, observation))
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Hands:
+    """How numbers become an agent's actions."""
+
+    choices: int
+    """0 for numbers."""
+    size: int
+    """Numbers that an action takes in a game where some give numbers."""
+    played: Callable[[NDArray[Any]], Any]
+    space: Box | Discrete
+
+    @classmethod
+    def of(cls, game: str, agent: str, space: spaces.Space[Any]) -> _Hands:
+        refused = f"{game}: actions of {agent} are {space}"
+        if isinstance(space, spaces.Box):
+            if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+                raise SparringError(f"{refused}: their bounds must be finite, as learners act in [-1, 1]")
+            if not np.issubdtype(space.dtype, np.floating):
+                raise SparringError(f"{refused}: give fractions, or choices as Discrete or MultiDiscrete")
+            size = math.prod(space.shape)
+            return cls(choices=0, size=size, played=_scaled(space), space=Box(shape=(size,), low=-1.0, high=1.0))
+        if isinstance(space, spaces.Discrete):
+            sizes, start = [int(space.n)], int(space.start)
+        elif isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1 and not space.start.any():
+            sizes, start = space.nvec.tolist(), 0
+        else:
+            raise SparringError(f"{refused}: give a Box of numbers, a Discrete, or a MultiDiscrete of one axis from 0")
+        choices = math.prod(sizes)
+        if choices > _MOST_CHOICES:
+            raise SparringError(f"{refused}: {choices:,} combinations, more than {_MOST_CHOICES:,}")
+
+        def played(action: NDArray[Any]) -> Any:
+            choice = int(action) if action.ndim == 0 else int(action[:choices].argmax())
+            if isinstance(space, spaces.Discrete):
+                return start + choice
+            return np.array(np.unravel_index(choice, sizes), dtype=space.dtype)
+
+        return cls(choices=choices, size=choices, played=played, space=Discrete(n=choices))
+
+
+def _scaled(space: spaces.Box) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """From [-1, 1] to the bounds of the space."""
+    low, half = space.low.astype(np.float64).ravel(), (space.high.astype(np.float64) - space.low).ravel() / 2
+    size, shape, dtype = low.size, space.shape, space.dtype
+
+    def played(action: NDArray[Any]) -> NDArray[Any]:
+        scaled: NDArray[Any] = low + half * (np.clip(action[:size], -1.0, 1.0) + 1.0)
+        return scaled.astype(dtype).reshape(shape)
+
+    return played
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Turn:
+    """What a step of one environment brought.
+
+    seen:    what those saw who are or just were there
+    waiting: who must act now; nobody: the match ended
+    gone:    who left with this step, and whether a limit cut it (truncation) rather than the rules ended it
+    """
+
+    seen: Mapping[str, Any]
+    waiting: list[str]
+    rewards: Mapping[str, float]
+    gone: dict[str, bool]
+
+
+class _World(Protocol):
+    """One lane's environment."""
+
+    env: Any
+
+    def reset(self, seed: int) -> _Turn: ...
+    def step(self, actions: Mapping[str, Any]) -> _Turn: ...
+    def info(self, name: str) -> Mapping[str, Any]: ...
+    def infos(self) -> Iterator[Mapping[str, Any]]: ...
+    def dead(self) -> list[str]:
+        """Who left with the last step."""
+
+
+def _world(env: Any) -> _World:
+    if isinstance(env, ParallelEnv):
+        return _AtOnce(env)
+    if not isinstance(env, AECEnv):
+        raise SparringError(
+            f"{type(env).__name__} is no PettingZoo environment: make must return a ParallelEnv or AECEnv"
+        )
+    if getattr(env, "metadata", {}).get("is_parallelizable", False):
+        return _AtOnce(aec_to_parallel(env))
+    return _InTurns(env)
+
+
+class _AtOnce:
+    """A parallel environment."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self._infos: Mapping[str, Mapping[str, Any]] = {}
+        self._gone: dict[str, bool] = {}
+
+    def reset(self, seed: int) -> _Turn:
+        seen, self._infos = self.env.reset(seed=seed)
+        self._gone = {}
+        return _Turn(seen=seen, waiting=list(self.env.agents), rewards={}, gone={})
+
+    def step(self, actions: Mapping[str, Any]) -> _Turn:
+        seen, rewards, terminated, truncated, self._infos = self.env.step(dict(actions))
+        waiting = [name for name in self.env.agents if not (terminated.get(name) or truncated.get(name))]
+        self._gone = {
+            name: bool(truncated.get(name)) and not terminated.get(name) for name in actions if name not in waiting
+        }
+        return _Turn(seen=seen, waiting=waiting, rewards=rewards, gone=self._gone)
+
+    def info(self, name: str) -> Mapping[str, Any]:
+        return self._infos.get(name, {})
+
+    def infos(self) -> Iterator[Mapping[str, Any]]:
+        yield from self._infos.values()
+
+    def dead(self) -> list[str]:
+        return list(self._gone)
+
+
+class _InTurns:
+    """An AEC environment whose agents take turns."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self._left: set[str] = set()
+        self._gone: dict[str, bool] = {}
+
+    def reset(self, seed: int) -> _Turn:
+        self.env.reset(seed=seed)
+        self._left, self._gone = set(), {}
+        return self._turn({})
+
+    def step(self, actions: Mapping[str, Any]) -> _Turn:
+        (action,) = actions.values()
+        self.env.step(action)
+        return self._turn(dict(self.env.rewards))
+
+    def _turn(self, rewards: dict[str, float]) -> _Turn:
+        env = self.env
+        self._left &= set(env.agents)  # of the others that left, a name may come back
+        self._gone = {
+            name: bool(env.truncations[name]) and not env.terminations[name]
+            for name in env.agents
+            if name not in self._left and (env.truncations[name] or env.terminations[name])
+        }
+        self._left |= self._gone.keys()
+        seen = {name: env.observe(name) for name in self._gone}
+        while env.agents and (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
+            env.step(None)
+        waiting = [env.agent_selection] if env.agents else []
+        seen |= {name: env.observe(name) for name in waiting}
+        return _Turn(seen=seen, waiting=waiting, rewards=rewards, gone=self._gone)
+
+    def info(self, name: str) -> Mapping[str, Any]:
+        info: Mapping[str, Any] = self.env.infos.get(name, {})
+        return info
+
+    def infos(self) -> Iterator[Mapping[str, Any]]:
+        yield from self.env.infos.values()
+
+    def dead(self) -> list[str]:
+        return list(self._gone)
+
+
+_TEAMS = {
+    "simple_spread_v3": {"agent": 0},
+    "simple_speaker_listener_v4": {"speaker": 0, "listener": 0},
+    "simple_reference_v3": {"agent": 0},
+    "simple_adversary_v3": {"adversary": 0, "agent": 1},
+    "simple_tag_v3": {"adversary": 0, "agent": 1},
+    "simple_push_v3": {"adversary": 0, "agent": 1},
+    "simple_crypto_v3": {"eve": 0, "bob": 1, "alice": 1},
+    "simple_world_comm_v3": {"leadadversary": 0, "adversary": 0, "agent": 1},
+}
+"""Of `mpe2`, by the first part of the agents' names."""
+
+
+def mpe(*, scenario: str, lanes: int = 1, seed: int = 0, continuous: bool = False, max_cycles: int = 25) -> Game:
+    """A scenario of the multi-agent particle environments (Lowe et al. 2017), as the package `mpe2` has it.
+
+    scenario:   a module of mpe2, such as "simple_spread_v3"
+    continuous: forces and messages as numbers instead of choices
+    max_cycles: decisions after which a match is truncated
+
+    Raises SparringError for an unknown scenario, and without the package.
+    """
+    if scenario not in _TEAMS:
+        raise SparringError(f"no scenario {scenario}: there are {', '.join(_TEAMS)}")
+    try:
+        module = importlib.import_module(f"mpe2.{scenario}")
+    except ImportError as error:
+        raise SparringError(f"mpe needs the package mpe2 ({error}): pip install 'sparring[zoo]'") from None
+
+    def make() -> Any:
+        return module.parallel_env(continuous_actions=continuous, max_cycles=max_cycles)
+
+    teams = {name: _TEAMS[scenario][name.split("_")[0]] for name in make().possible_agents}
+    return PettingZoo(make, lanes=lanes, seed=seed, name="mpe", teams=teams)
