@@ -361,7 +361,9 @@ def test_results_are_told_from_the_learners_side(folder: Path) -> None:
     assert {row.opponent for row in rows} == {"splitter", "reckless", ITSELF}
 
 
-def test_a_match_that_ends_before_the_learners_first_turn_does_not_count(tmp_path: Path) -> None:
+def test_a_match_that_ends_before_the_learners_first_turn_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The queens' heads touch: the splitter, which has nowhere else to go, kills both.
     kelp = tuple(f"EDGE {edge} 1 0" for edge in (2 * 2 * 10 + 2, 2 * 3 * 10 + 2, (2 * 2 + 1) * 10 + 1))
     (tmp_path / "close.map").write_bytes(simple_map("9 9", ("0 2 2 2 1 2", "1 2 3 2 4 2"), kelp))
@@ -374,7 +376,8 @@ def test_a_match_that_ends_before_the_learners_first_turn_does_not_count(tmp_pat
     game.restart(torch.tensor([0]), scripts=torch.tensor([[SPLITTER, NOBODY]], dtype=torch.uint8))
     assert len(game.decisions()) == 0
     learner = SelfPlay(game, never, seed=0, decisions=10)
-    learner._opponents = lambda lanes: torch.tensor([[SPLITTER, NOBODY]] * len(lanes), dtype=torch.uint8)  # type: ignore[method-assign]
+    drawn = torch.tensor([[SPLITTER, NOBODY]], dtype=torch.uint8)
+    monkeypatch.setattr("sparring.learn.selfplay.draw_opponents", lambda lanes, matches, **how: drawn)
     with pytest.raises(SparringError, match="100 matches one after another ended before the learner's first turn"):
         learner._start(torch.tensor([0]))
 

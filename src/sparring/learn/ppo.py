@@ -310,23 +310,7 @@ class PPO:
         }
 
     def _diagnosis(self, what: str) -> str:
-        """Which layer it was: one whose weights are no numbers, or else the one that is nearest to the loss, since
-        gradients carry what is wrong with them from there to all layers before."""
-        named = [
-            (f"{network}.{name}", parameter)
-            for network, module in self._networks.items()
-            for name, parameter in module.named_parameters()
-        ]
-        faults = [f"the weights of {name} are" for name, parameter in named if not parameter.isfinite().all()]
-        faults += [
-            f"the gradient of {name} is"
-            for name, parameter in reversed(named)
-            if parameter.grad is not None and not parameter.grad.isfinite().all()
-        ]
-        return (
-            f"update {self.updates}: {faults[0] if faults else what + ' is'} not finite: "
-            "the last checkpoint is whole; continue from it with a smaller ppo.lr"
-        )
+        return f"update {self.updates}: {not_finite(self._networks, what)}; continue from it with a smaller ppo.lr"
 
     def _set_lr(self, progress: float) -> None:
         config = self.config
@@ -335,6 +319,23 @@ class PPO:
         for optimiser in self._optimisers:
             for group in optimiser.param_groups:
                 group["lr"] = config.lr * cosine * warm
+
+
+def not_finite(networks: Mapping[str, nn.Module], what: str) -> str:
+    """Which layer it was when `what` is no number: one whose weights are none, or else the one that is nearest to the
+    loss, since gradients carry what is wrong with them from there to all layers before."""
+    named = [
+        (f"{network}.{name}", parameter)
+        for network, module in networks.items()
+        for name, parameter in module.named_parameters()
+    ]
+    faults = [f"the weights of {name} are" for name, parameter in named if not parameter.isfinite().all()]
+    faults += [
+        f"the gradient of {name} is"
+        for name, parameter in reversed(named)
+        if parameter.grad is not None and not parameter.grad.isfinite().all()
+    ]
+    return f"{faults[0] if faults else what + ' is'} not finite: the last checkpoint is whole"
 
 
 def between(ends: tuple[float, float], progress: float) -> float:

@@ -18,6 +18,7 @@ from torch import Tensor
 from sparring.games.loong import Loong, LoongDecisions
 from sparring.learn.auxiliary import Future, rounds_ahead
 from sparring.learn.hardware import CPU, Hardware
+from sparring.learn.lives import by_life, room, stretches
 from sparring.learn.noise import choice_uniforms
 from sparring.policies.actions import PARTS
 from sparring.policies.critic import CROP_PLANES, CROP_SIDE, DRAGON_SCALARS
@@ -96,11 +97,7 @@ class Rollout:
 
     def stretches(self, most: int) -> tuple[Tensor, Tensor]:
         """First rows and lengths (int64 [s] each) of the lives' decisions, cut every `most`."""
-        place = torch.arange(len(self))
-        life = self.first.long().cumsum(0) - 1
-        since = place - place[self.first][life]
-        starts = (since % most == 0).nonzero().view(-1)
-        return starts, torch.diff(starts, append=torch.tensor([len(self)]))
+        return stretches(self.first, most)
 
 
 class Listener(Protocol):
@@ -206,10 +203,7 @@ class Collector:
             }
             for name in ("action", "team", "agent", "match", "dragon", "round", "board_of"):
                 shapes[name] = ((), torch.int64)
-            lanes = self.game.lanes
-            self._columns = {
-                name: torch.zeros((steps, lanes, *shape), dtype=dtype) for name, (shape, dtype) in shapes.items()
-            }
+            self._columns = room(shapes, steps, self.game.lanes)
         return self._columns
 
 
@@ -270,21 +264,8 @@ class _Teams:
 def _rollout(
     columns: Mapping[str, Tensor], teams: _Teams, results: Mapping[tuple[int, int], int], game: Loong
 ) -> Rollout:
-    steps, lanes = columns["action"].shape
-    flat = {name: column.flatten(0, 1) for name, column in columns.items()}
-    lane = torch.arange(lanes).repeat(steps)
-    time = torch.arange(steps).repeat_interleave(lanes)
-    block = lane * 2 + flat["team"]
-    keys = [key.numpy() for key in (time, flat["dragon"], flat["match"], block)]
-    order = torch.from_numpy(np.lexsort(keys))
-    rows = {name: column.index_select(0, order) for name, column in flat.items()}
-    block = block[order]
-    first = torch.ones(len(order), dtype=torch.bool)
-    first[1:] = (
-        (block[1:] != block[:-1])
-        | (rows["match"][1:] != rows["match"][:-1])
-        | (rows["dragon"][1:] != rows["dragon"][:-1])
-    )
+    rows, first = by_life(columns)
+    block = rows["block"]
     nodes = _nodes(rows, block, first, teams, results, game)
     return Rollout(
         inputs=rows["inputs"],

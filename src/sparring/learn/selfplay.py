@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.loong import Loong, LoongDecisions
 from sparring.games.loong_rows import SCRIPTS
 from sparring.learn.hardware import Hardware, keep_freed_memory
 from sparring.learn.matches import ITSELF, EpisodeRow, LoongMatchRow
+from sparring.learn.opponents import NOBODY, draw_opponents, start_matches
 from sparring.learn.ppo import PPO, Estimates, PPOConfig
 from sparring.learn.rollout import Collector, Rollout
 from sparring.levels.prioritized import LevelReplayConfig, PrioritizedLevelReplay
@@ -26,14 +26,10 @@ from sparring.settings import Range
 
 # Streams of the counter-based generator, one for each thing that is sampled.
 STREAM_ACTIONS, STREAM_LEVELS, STREAM_OPPONENTS = 11, 12, 13
-NOBODY = 255
-"""The script of a team that the learner plays."""
 MILESTONE = 100
 """The round at whose start standings are kept for what is told of a match."""
 _STANDINGS = ("dragons", "total", "queen", "longest")
 """In the order of `Loong.standings`."""
-_TRIES = 100
-"""Matches that a lane may start in vain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,33 +171,22 @@ class SelfPlay:
         self._milestone.copy_(state["milestone"])
 
     def _start(self, lanes: Tensor) -> None:
-        """Start the next matches. One that ends before the learner's first turn taught it nothing and does not count:
-        another is drawn."""
-        for _ in range(_TRIES):
-            self._match[lanes] += 1
-            self._milestone[lanes] = -1
-            self._level[lanes] = self.levels.draw(lanes, self._match[lanes])
-            self._scripts[lanes] = self._opponents(lanes)
-            self.game.restart(lanes, self._level[lanes], scripts=self._scripts[lanes])
-            lanes = lanes[~torch.isin(lanes, self.game.decisions().lane)]
-            if len(lanes) == 0:
-                return
-        level = self.game.maps[int(self._level[lanes[0]])].source
-        raise SparringError(
-            f"{_TRIES} matches one after another ended before the learner's first turn, the last on {level}: "
-            "give maps on which the teams start further apart"
-        )
+        def start(some: Tensor) -> Tensor:
+            self._match[some] += 1
+            self._milestone[some] = -1
+            self._level[some] = self.levels.draw(some, self._match[some])
+            self._scripts[some] = draw_opponents(
+                some,
+                self._match[some],
+                opponents=self.config.opponents,
+                scripted=self.config.scripted,
+                seed=self.seed,
+                stream=STREAM_OPPONENTS,
+            )
+            self.game.restart(some, self._level[some], scripts=self._scripts[some])
+            return self._level[some]
 
-    def _opponents(self, lanes: Tensor) -> Tensor:
-        """Scripts uint8 [k, 2] of the matches that start in these lanes, drawn by (seed, lane, match)."""
-        config = self.config
-        scripts = torch.full((len(lanes), 2), NOBODY, dtype=torch.uint8)
-        for row, (lane, match) in enumerate(zip(lanes.tolist(), self._match[lanes].tolist(), strict=True)):
-            luck, which, seat = _core.integers(self.seed, STREAM_OPPONENTS, match * 65536 + lane, 3, 1 << 30).tolist()
-            if luck < config.scripted * (1 << 30):
-                name = config.opponents[which % len(config.opponents)]
-                scripts[row, seat % 2] = SCRIPTS.index(name)
-        return scripts
+        start_matches(self.game, lanes, start)
 
     def _score_levels(self, rollout: Rollout, estimates: Estimates) -> None:
         """A level's score is the mean positive advantage of its last match between the learner and itself."""

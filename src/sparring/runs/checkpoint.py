@@ -38,29 +38,42 @@ _PARTS: dict[str, type] = {
 """What every checkpoint holds, whoever reads it."""
 
 
-def write(path: Path, content: Mapping[str, Any], disk: Disk) -> None:
+def write(path: Path, content: Mapping[str, Any], disk: Disk, *, format: str = FORMAT, version: int = VERSION) -> None:
     """Replace the checkpoint at `path`. Raises OSError; the old one is then intact."""
     data = io.BytesIO()
-    torch.save({"format": FORMAT, "version": VERSION, **content}, data)
+    torch.save({"format": format, "version": version, **content}, data)
     disk.replace(path, data.getbuffer())
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The checkpoint's content, tensors on the CPU.
+    """A run's checkpoint. Raises SparringError as `read_file` does, and where a part of it is missing."""
+    content = read_file(path, format=FORMAT, version=VERSION, other="choose another --run")
+    for part, kind in _PARTS.items():
+        if not isinstance(content.get(part), kind):
+            raise SparringError(f"{path} does not fit this version of Sparring (no {part}): choose another --run")
+    return content
+
+
+def read_file(path: Path, *, format: str, version: int, other: str) -> dict[str, Any]:
+    """The content of a file that `write` wrote, tensors on the CPU.
+
+    other: what to do without the file, for the lines of errors
 
     Raises SparringError, each with its own line, when the file is missing, truncated, damaged, foreign, or written by a
     newer Sparring.
     """
+    name = format.removeprefix("sparring ")
+    mend = f"nothing was changed; bring the file back from a copy, or {other}"
     try:
         data = path.read_bytes()
     except OSError as error:
         raise SparringError(f"{path}: cannot be read: {error.strerror or error}") from None
     if not data.startswith(b"PK"):
-        what = "is empty" if not data else "is not a Sparring checkpoint"
-        raise SparringError(f"{path} {what}: {_mend}")
+        what = "is empty" if not data else f"is not a Sparring {name}"
+        raise SparringError(f"{path} {what}: {mend}")
     try:
         if not zipfile.is_zipfile(io.BytesIO(data)):
-            raise SparringError(f"{path} is truncated (it has no end; {len(data)} bytes are there): {_mend}")
+            raise SparringError(f"{path} is truncated (it has no end; {len(data)} bytes are there): {mend}")
         damaged = zipfile.ZipFile(io.BytesIO(data)).testzip()
     except (zipfile.BadZipFile, RuntimeError, ValueError, OSError, EOFError, struct.error, zlib.error):
         damaged = "its list of contents"
@@ -68,22 +81,16 @@ def read(path: Path) -> dict[str, Any]:
     with suppress(pickle.UnpicklingError, RuntimeError, ValueError, KeyError, EOFError, AttributeError):
         content = None if damaged else torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     if damaged:
-        raise SparringError(f"{path} is damaged (checksum of {damaged} is wrong): {_mend}")
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise SparringError(f"{path} is not a Sparring checkpoint: {_mend}")
-    version = content.get("version")
-    if version != VERSION:
+        raise SparringError(f"{path} is damaged (checksum of {damaged} is wrong): {mend}")
+    if not isinstance(content, dict) or content.get("format") != format:
+        raise SparringError(f"{path} is not a Sparring {name}: {mend}")
+    there = content.get("version")
+    if there != version:
         raise SparringError(
-            f"{path} has checkpoint version {version}, this Sparring reads version {VERSION}: "
-            "update with pip install -U sparring, or choose another --run"
+            f"{path} has {name} version {there}, this Sparring reads version {version}: "
+            f"update with pip install -U sparring, or {other}"
         )
-    for part, kind in _PARTS.items():
-        if not isinstance(content.get(part), kind):
-            raise SparringError(f"{path} does not fit this version of Sparring (no {part}): choose another --run")
     return content
-
-
-_mend = "nothing was changed; bring the file back from a copy, or choose another --run"
 
 
 def misfit(saved: Any, current: Any) -> str | None:

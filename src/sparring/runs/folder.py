@@ -193,24 +193,8 @@ class RunFolder:
 
         Raises SparringError naming the process that holds it.
         """
-        path = self.path / "lock"
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise SparringError(f"{path} cannot be opened: {error.strerror or error}") from None
-        try:
-            if not _held(descriptor):
-                holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
-                raise SparringError(
-                    f"run {self.name} is being trained by process {holder}: "
-                    "wait for it, stop it, or choose another --run"
-                )
-            with suppress(OSError):  # on a full disk the lock holds all the same, without its owner's number
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"{os.getpid()}\n".encode())
+        with locked(self.path / "lock", f"run {self.name} is being trained", "choose another --run"):
             yield
-        finally:
-            os.close(descriptor)
 
     @property
     def training(self) -> bool:
@@ -231,6 +215,30 @@ class RunFolder:
         """Append a line with the time to log.txt. On a full disk it is left out: the next save says what is wrong."""
         with suppress(OSError), self.log.open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+
+
+@contextmanager
+def locked(path: Path, busy: str, other: str) -> Iterator[None]:
+    """Hold the file `path` for this process; the system lets go when the process ends, however it ends.
+
+    busy, other: what is going on if another process holds it, and what else can be done; for the line of the error
+
+    Raises SparringError naming the process that holds it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise SparringError(f"{path} cannot be opened: {error.strerror or error}") from None
+    try:
+        if not _held(descriptor):
+            holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+            raise SparringError(f"{busy} by process {holder}: wait for it, stop it, or {other}")
+        with suppress(OSError):  # on a full disk the lock holds all the same, without its owner's number
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _held(descriptor: int) -> bool:

@@ -40,10 +40,10 @@ class Progress:
         console: Console,
         note: Callable[[str], None],
         *,
-        decisions: int,
+        decisions: int | None = None,
         seconds: float | None = None,
     ) -> None:
-        """decisions: where the run ends
+        """decisions: where the run ends, if it does
         seconds: after how long the command ends, if it does
         """
         self.console = console
@@ -78,7 +78,10 @@ class Progress:
         line = self.line(standing)
         if self._live:
             rows = Table.grid()
-            rows.add_row(ProgressBar(total=self.decisions, completed=standing.decisions, width=60))
+            total, completed = self.decisions, float(standing.decisions)
+            if total is None and self.seconds is not None:
+                total, completed = round(self.seconds), standing.seconds
+            rows.add_row(ProgressBar(total=total, completed=completed, width=60))
             rows.add_row(Text(line))
             self._live.update(rows, refresh=True)
         if now >= self._next_line:
@@ -94,12 +97,12 @@ class Progress:
         rate = (standing.decisions - decisions) / passed
         updates_rate = (standing.updates - updates) / passed
         parts = [
-            f"decision {standing.decisions:,} of {self.decisions:,}",
+            f"decision {standing.decisions:,}" + (f" of {self.decisions:,}" if self.decisions else ""),
             f"{rate:,.0f} decisions/s",
             f"{updates_rate:,.0f} updates/s" if updates_rate >= 1 else f"update {standing.updates:,}",
             *standing.parts,
         ]
-        left = (self.decisions - standing.decisions) / rate if rate > 0 else None
+        left = (self.decisions - standing.decisions) / rate if self.decisions and rate > 0 else None
         if self.seconds is not None:
             allowed = max(0.0, self.seconds - standing.seconds)
             left = allowed if left is None else min(left, allowed)

@@ -153,7 +153,7 @@ def _loop(training: Training, minutes: float | None, console: Console) -> tuple[
         decisions=recipe.decisions,
         seconds=None if minutes is None else minutes * 60,
     )
-    with _stop_signals(training.say) as caught, progress:
+    with stop_signals(training.say) as caught, progress:
         progress.update(_standing(training, 0.0))
         while True:
             training.step()
@@ -181,7 +181,7 @@ def _standing(training: Training, seconds: float) -> Standing:
 
 
 @contextmanager
-def _stop_signals(say: Callable[[str], None]) -> Iterator[list[int]]:
+def stop_signals(say: Callable[[str], None]) -> Iterator[list[int]]:
     """Collects the first SIGINT or SIGTERM; a second one acts at once, as it would have without this."""
     caught: list[int] = []
     if threading.current_thread() is not threading.main_thread():
