@@ -60,7 +60,12 @@ def test_an_unknown_recipe_names_the_nearest() -> None:
     ("text", "line"),
     [
         ("seed = -1", "seed = -1: must be in [0, 4.61169e+18]"),
-        ('algorithm = "dqn"', 'algorithm = "dqn": must be one of "ddpg", "ppo"'),
+        ('algorithm = "sarsa"', 'algorithm = "sarsa": must be one of "ddpg", "dqn", "ppo"'),
+        ('algorithm = "dqn"\n[dqn]\nhidden = []', "dqn.hidden = []: must have at least one layer"),
+        (
+            'algorithm = "dqn"\n[dqn]\nbuffer = 9\nlearn_from = 9',
+            "dqn.batch = 128: must be at most dqn.buffer, which is 9",
+        ),
         ("[ddpg]\nactr_lr = 1", "ddpg.actr_lr: no such setting; did you mean ddpg.actor_lr?"),
         ("[ddpg]\nactor_hidden = 64", "ddpg.actor_hidden = 64: must be a list, such as [256, 256]"),
         ("[ddpg]\nactor_hidden = [64, 0]", "ddpg.actor_hidden[1] = 0: must be at least 1"),

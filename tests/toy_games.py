@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from sparring.games.api import Box, Decisions, Outcome, Wrapper
+from sparring.games.api import Box, Decisions, Discrete, Outcome, Wrapper
 
 
 class Follow:
@@ -120,11 +121,97 @@ class Rounds(Follow):
         self.restarts += len(lanes)
 
 
-class Turns(Follow):
-    """Follow for two agents that take turns, the second one blindly: a sequential game."""
+class Clock:
+    """Agents act when a timetable drawn from the seed says so: in turns, several at once, born again after a death.
 
-    agents = 2
+    What an agent sees is one number that no other decision has; every turn pays some agent something. `lives` keeps
+    what a learner should make of it: of each life the decisions' numbers, what was earned after each, and the end.
+    """
+
+    name = "clock"
+    agents = 3
+    teams = 1
+    observation = Box(shape=(1,))
+    action = Discrete(n=2)
+    restarts_itself = False
+
+    def __init__(self, lanes: int = 1, seed: int = 0) -> None:
+        self.lanes = lanes
+        self.random = np.random.default_rng(seed)
+        self.number = 0
+        self.match = 0
+        self.lives: list[dict[str, Any]] = []
+        self.restart(torch.zeros(1, dtype=torch.int64))
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None:
+        self.turn = 0
+        self.living: dict[int, dict[str, Any]] = {}
+        self._draw()
+
+    def _draw(self) -> None:
+        """Who acts next; now and then one that lived is dead and another life takes its place."""
+        chosen = self.random.permutation(3)[: self.random.integers(1, 4)]
+        for agent in sorted(chosen.tolist()):
+            if agent not in self.living or self.random.random() < 0.2:
+                if agent in self.living:
+                    self.living[agent]["end"] = "died"
+                self.living[agent] = {"seen": [], "paid": [], "end": None, "after": None}
+                self.lives.append(self.living[agent])
+        self.acting = sorted(chosen.tolist())
+        self.shown = {agent: self._next() for agent in self.acting}
+
+    def _next(self) -> float:
+        self.number += 1
+        return float(self.number)
+
+    def _rows(self, shown: dict[int, float]) -> Decisions:
+        agent = torch.tensor(list(shown), dtype=torch.int64)
+        zero = torch.zeros_like(agent)
+        count = torch.tensor([len(self.living[each]["seen"]) for each in shown], dtype=torch.int64)
+        obs = torch.tensor(list(shown.values()), dtype=torch.float32).view(-1, 1)
+        return Decisions(lane=zero, match=zero + self.match, team=zero, agent=agent, decision=count, obs=obs)
 
     def decisions(self) -> Decisions:
-        rows = super().decisions()
-        return replace(rows, agent=rows.decision % 2)
+        return self._rows(self.shown)
+
+    def act(self, actions: Tensor) -> Outcome:
+        for agent, number in self.shown.items():
+            self.living[agent]["seen"].append(number)
+            self.living[agent]["paid"].append(0.0)
+        paid = sorted({*self.acting, int(self.random.integers(0, 3))})
+        reward = [float(self.random.integers(1, 9)) for _ in paid]
+        for agent, amount in zip(paid, reward, strict=True):
+            if agent in self.living:
+                self.living[agent]["paid"][-1] += amount
+        self.turn += 1
+        over, cut = self.turn == 7, bool(self.random.random() < 0.5)
+        last: dict[int, float] = {}
+        if over:
+            for agent, life in self.living.items():
+                # One that is not told how it ended was dead.
+                told = bool(self.random.random() < 0.7)
+                if told:
+                    last[agent] = life["after"] = self._next()
+                life["end"] = "cut" if cut and told else "over"
+        outcome = Outcome(
+            lane=torch.zeros(len(paid), dtype=torch.int64),
+            agent=torch.tensor(paid),
+            reward=torch.tensor(reward),
+            ended=torch.arange(int(over)),
+            truncated=torch.full((int(over),), cut),
+            score=torch.zeros(int(over), 3),
+            length=torch.full((int(over),), self.turn),
+            last=self._rows(last),
+        )
+        self.match += over
+        if over:
+            self.shown = {}
+        else:
+            self._draw()
+        return outcome
+
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        pass

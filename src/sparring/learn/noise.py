@@ -22,9 +22,12 @@ def row_normals(rows: Decisions, size: int, *, seed: int, stream: int) -> Tensor
 
     stream: below 65536; more than four numbers take further streams from above.
     """
-    agents_lane = rows.lane * 65536 + rows.agent
-    counters = torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1)
-    return _blocks(_core.normals, counters, size, seed=seed, stream=stream)
+    return _blocks(_core.normals, _counters(rows), size, seed=seed, stream=stream)
+
+
+def row_uniforms(rows: Decisions, size: int, *, seed: int, stream: int) -> Tensor:
+    """The same uniform in [0, 1), float32 [n, size]."""
+    return _blocks(_core.uniforms, _counters(rows), size, seed=seed, stream=stream)
 
 
 def choice_uniforms(lane: Tensor, match: Tensor, dragon: Tensor, round_: Tensor, *, seed: int, stream: int) -> Tensor:
@@ -34,6 +37,11 @@ def choice_uniforms(lane: Tensor, match: Tensor, dragon: Tensor, round_: Tensor,
     """
     counters = torch.stack((lane, match, dragon, round_), dim=1)
     return _blocks(_core.uniforms, counters, UNIFORMS, seed=seed, stream=stream)
+
+
+def _counters(rows: Decisions) -> Tensor:
+    agents_lane = rows.lane * 65536 + rows.agent
+    return torch.stack((agents_lane, rows.match, rows.match >> 32, rows.decision), dim=1)
 
 
 def _blocks(

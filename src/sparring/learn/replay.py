@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -16,7 +18,16 @@ class Replay:
     next_obs like obs, discount float32 [capacity]: what the value of next_obs counts in the target, 0 after a terminal.
     """
 
-    def __init__(self, capacity: int, obs: int, actions: int, *, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        capacity: int,
+        obs: int,
+        actions: int,
+        *,
+        device: str = "cpu",
+        extra: Mapping[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
+    ) -> None:
+        """extra: further columns, the shape and dtype of a row by name."""
         self.capacity = capacity
         self.rows_written = 0
         shapes: dict[str, tuple[int, ...]] = {
@@ -28,10 +39,12 @@ class Replay:
         }
         try:
             self._columns = {name: torch.zeros(shape, device=device) for name, shape in shapes.items()}
+            for name, (shape, dtype) in (extra or {}).items():
+                self._columns[name] = torch.zeros((capacity, *shape), dtype=dtype, device=device)
         except RuntimeError:  # torch's out of memory, on a CPU
             size = 4 * capacity * (2 * obs + actions + 2) / 1e9
             raise SparringError(
-                f"replay: {capacity:,} rows need {size:,.1f} GB, more than there is: lower ddpg.buffer"
+                f"replay: {capacity:,} rows need {size:,.1f} GB, more than there is: lower the buffer"
             ) from None
 
     def __len__(self) -> int:

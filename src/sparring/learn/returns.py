@@ -34,12 +34,14 @@ class NStepReturns:
         next_obs: Tensor,
         last: Tensor,
         terminal: Tensor,
+        **following: Tensor,
     ) -> dict[str, Tensor]:
         """Add one step of m different slots; return the r transitions that are ready.
 
         slot int64 [m], obs and next_obs float32 [m, obs], action [m, actions], reward float32 [m];
-        last bool [m]: no further step of this match follows; terminal bool [m]: and nothing is worth anything after it.
-        Returns obs, action, reward, discount float32 [r], next_obs.
+        last bool [m]: no further step of this match follows; terminal bool [m]: and nothing is worth anything after it;
+        following [m, ...]: what else belongs to next_obs.
+        Returns obs, action, reward, discount float32 [r], next_obs, and what else follows.
         """
         for queue, newest in ((self.obs, obs), (self.action, action), (self.reward, torch.zeros_like(reward))):
             queue[1:, slot] = queue[:-1, slot]
@@ -54,7 +56,10 @@ class NStepReturns:
             "action": self.action[:, slot][ready],
             "reward": self.reward[:, slot][ready],
             "discount": discount.float()[ready],
-            "next_obs": next_obs.expand(self.n, -1, -1)[ready],
+            **{
+                name: column.expand(self.n, *column.shape)[ready]
+                for name, column in {"next_obs": next_obs, **following}.items()
+            },
         }
 
     def state(self) -> dict[str, Tensor]:

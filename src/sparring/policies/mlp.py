@@ -61,3 +61,38 @@ class Critic(nn.Module):
     def forward(self, obs: Tensor, action: Tensor) -> Tensor:
         value: Tensor = self.head(self.trunk(torch.cat((obs, action), dim=1)))
         return value.squeeze(1)
+
+
+class Values(nn.Module):
+    """Q(obs, each choice): float32 [n, inputs] -> float32 [n, choices]."""
+
+    def __init__(self, inputs: int, choices: int, *, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.trunk = _trunk(inputs, hidden, 0, generator)
+        self.head = fan_in_uniform(nn.Linear(hidden[-1], choices), generator, limit=3e-3)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        out: Tensor = self.head(self.trunk(obs))
+        return out
+
+
+class BestChoice(nn.Module):
+    """The legal choice that `values` rates highest, as the game takes it.
+
+    actions: float32 [choices, actions], what each choice plays; None in a discrete game, which takes its number, int64
+    """
+
+    def __init__(self, values: Values, actions: Tensor | None) -> None:
+        super().__init__()
+        self.values = values
+        self.register_buffer("actions", actions)
+
+    def forward(self, obs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """obs: float32 [n, inputs]; mask: bool [n, choices], the legal ones; returns [n, actions], or int64 [n]."""
+        choice = best_choice(self.values(obs), mask)
+        return choice if self.actions is None else self.actions[choice]  # type: ignore[index]
+
+
+def best_choice(values: Tensor, mask: Tensor | None) -> Tensor:
+    """int64 [n]: the number of the greatest value, of the legal ones where there is a mask [n, choices]."""
+    return (values if mask is None else values.masked_fill(~mask.bool(), -torch.inf)).argmax(dim=1)

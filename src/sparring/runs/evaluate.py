@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring.errors import SparringError
-from sparring.games.api import Game
+from sparring.games.api import Decisions, Game
 from sparring.games.registry import make
 from sparring.runs.policy import TrainedPolicy, load
 from sparring.settings import flat
@@ -166,14 +166,12 @@ def _ready(player: Player) -> Actor | Callable[[Tensor], Any]:
     return load(player) if isinstance(player, str | Path) else player
 
 
-def _answer(player: Actor | Callable[[Tensor], Any], observations: Tensor) -> Tensor:
+def _answer(player: Actor | Callable[[Tensor], Any], rows: Decisions) -> Tensor:
     act: Any = getattr(player, "act", player)
     with torch.no_grad():
-        actions = torch.as_tensor(act(observations))
-    if len(actions) != len(observations):
-        raise SparringError(
-            f"player {player_name(player)} gave {len(actions)} actions for {len(observations)} observations"
-        )
+        actions = torch.as_tensor(act(rows if isinstance(player, TrainedPolicy) else rows.obs))
+    if len(actions) != len(rows):
+        raise SparringError(f"player {player_name(player)} gave {len(actions)} actions for {len(rows)} observations")
     return actions
 
 
@@ -181,12 +179,12 @@ def _act(game: Game, player: Any, opponent: Any) -> Any:
     """One decision of all lanes."""
     rows = game.decisions()
     if opponent is None:
-        return game.act(_answer(player, rows.obs))
+        return game.act(_answer(player, rows))
     own = rows.team == rows.lane % 2
-    mine = _answer(player, rows.obs[own])
+    mine = _answer(player, rows[own])
     actions = mine.new_zeros((len(rows), *mine.shape[1:]))
     actions[own] = mine
-    actions[~own] = _answer(opponent, rows.obs[~own]).to(mine.dtype)
+    actions[~own] = _answer(opponent, rows[~own]).to(mine.dtype)
     return game.act(actions)
 
 

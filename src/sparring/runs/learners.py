@@ -9,7 +9,9 @@ from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.games.loong import Loong
 from sparring.learn.ddpg import DDPG
+from sparring.learn.dqn import DQN
 from sparring.learn.matches import EpisodeRow, LoongMatchRow, MatchRow
+from sparring.learn.offpolicy import OffPolicy
 from sparring.learn.selfplay import SelfPlay
 from sparring.levels.pool import MapPool, named_maps
 from sparring.levels.shipped import SHIPPED
@@ -73,14 +75,16 @@ def make_learner(recipe: Recipe, game: Game) -> Learner:
     """The recipe's learner before its first step. Raises SparringError for a game that it cannot learn."""
     if recipe.algorithm == "ppo":
         if not isinstance(game, Loong):
-            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs "ddpg"')
+            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs ddpg or dqn')
         return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions, device=recipe.device)
+    if recipe.algorithm == "dqn":
+        return DQN(game, recipe.dqn, seed=recipe.seed, device=recipe.device)
     return DDPG(game, recipe.ddpg, seed=recipe.seed, device=recipe.device)
 
 
 def replay_of(learner: Learner) -> Replay | None:
     """The learner's replay buffer, where it has one."""
-    return learner.replay if isinstance(learner, DDPG) else None
+    return learner.replay if isinstance(learner, OffPolicy) else None
 
 
 def described(learner: Learner) -> Iterator[str]:

@@ -16,7 +16,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Decisions
 from sparring.policies.loong import Teacher, preset
-from sparring.policies.mlp import Actor
+from sparring.policies.mlp import Actor, BestChoice, Values
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, find_run
 from sparring.runs.recipe import Recipe
@@ -36,14 +36,15 @@ class TrainedPolicy:
     actor: nn.Module
 
     @overload
-    def act(self, observations: NDArray[Any]) -> NDArray[np.float32]: ...
+    def act(self, observations: NDArray[Any]) -> NDArray[Any]: ...
     @overload
     def act(self, observations: Tensor | Decisions) -> Tensor: ...
-    def act(self, observations: NDArray[Any] | Tensor | Decisions) -> NDArray[np.float32] | Tensor:
+    def act(self, observations: NDArray[Any] | Tensor | Decisions) -> NDArray[Any] | Tensor:
         """The actions for some observations.
 
         observations: [inputs] of one agent or [n, inputs] of n agents, NumPy or torch, or the `Decisions` of a game
-        returns: [actions] or [n, actions], float32 in [-1, 1], NumPy for NumPy
+        returns: [actions] or [n, actions], float32, of a game with discrete actions a number or int64 [n]; NumPy for
+                 NumPy. Of `Decisions` with a mask the choices are legal ones
 
         Raises SparringError when the last axis is not what the policy was trained on.
         """
@@ -55,7 +56,8 @@ class TrainedPolicy:
             )
         with torch.no_grad():
             batch = rows.to(torch.float32).reshape(-1, self.inputs)
-            actions: Tensor = self.actor(batch)
+            mask = observations.mask if isinstance(observations, Decisions) else None
+            actions: Tensor = self.actor(batch) if mask is None else self.actor(batch, mask)
             actions = actions if rows.ndim == 2 else actions[0]
         return actions.numpy() if isinstance(observations, np.ndarray) else actions
 
@@ -101,6 +103,17 @@ def load(run: str | Path) -> TrainedPolicy:
     where = str(folder.checkpoint)
     if recipe.algorithm == "ppo":
         raise SparringError(f"run {folder.name} plays loong: sparring.load_teacher loads it")
+    actor = _best_choice(content, recipe, where) if recipe.algorithm == "dqn" else _actor(content, recipe, where)
+    return TrainedPolicy(
+        name=folder.name,
+        game=content["game"],
+        recipe=recipe,
+        decisions=content["learner"]["decisions"],
+        actor=actor.eval(),
+    )
+
+
+def _actor(content: dict[str, Any], recipe: Recipe, where: str) -> Actor:
     actor = Actor(
         content["observation"],
         content["action"],
@@ -109,13 +122,15 @@ def load(run: str | Path) -> TrainedPolicy:
         generator=torch.Generator(),
     )
     _take(actor, content["learner"]["actor_target"], where)  # as in DDPG.policy
-    return TrainedPolicy(
-        name=folder.name,
-        game=content["game"],
-        recipe=recipe,
-        decisions=content["learner"]["decisions"],
-        actor=actor.eval(),
-    )
+    return actor
+
+
+def _best_choice(content: dict[str, Any], recipe: Recipe, where: str) -> BestChoice:
+    weights = content["learner"]["q_target"]  # as in DQN.policy
+    choices = len(weights["head.bias"])
+    values = Values(content["observation"], choices, hidden=recipe.dqn.hidden, generator=torch.Generator())
+    _take(values, weights, where)
+    return BestChoice(values, content["learner"]["actions"])
 
 
 def load_teacher(run: str | Path) -> TrainedTeacher:

@@ -14,6 +14,8 @@ from sparring.games.loong import Loong
 from sparring.games.loong_rows import SCRIPTS
 from sparring.games.tennis import Tennis, TennisOptions
 from sparring.learn.ddpg import DDPGConfig
+from sparring.learn.dqn import DQNConfig
+from sparring.learn.offpolicy import OffPolicyConfig
 from sparring.learn.selfplay import SelfPlayConfig
 from sparring.settings import Range, check, from_table, override, read_toml, show
 
@@ -35,8 +37,9 @@ class Recipe:
 
     game: str = "tennis"
     """The game's name: tennis, loong, or that of the game given to `sparring.train(game=...)`."""
-    algorithm: Literal["ddpg", "ppo"] = "ddpg"
-    """The learner: ddpg (table ddpg) for tennis and games like it, ppo (table selfplay) for loong."""
+    algorithm: Literal["ddpg", "dqn", "ppo"] = "ddpg"
+    """The learner: ddpg (table ddpg) for tennis and games like it, dqn (table dqn) for games with discrete actions and
+    for tennis on a grid, ppo (table selfplay) for loong."""
     seed: Annotated[int, Range(low=0, high=2**62)] = 0
     """Decides first weights, serves, noise and minibatches: the same seed gives the same run."""
     lanes: Annotated[int, Range(low=1, high=65536)] = 1
@@ -60,6 +63,7 @@ class Recipe:
     """Decisions between two rows of metrics.jsonl."""
     tennis: TennisOptions = field(default_factory=TennisOptions)
     ddpg: DDPGConfig = field(default_factory=DDPGConfig)
+    dqn: DQNConfig = field(default_factory=DQNConfig)
     loong: LoongOptions = field(default_factory=LoongOptions)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
 
@@ -99,7 +103,16 @@ def check_recipe(recipe: Recipe, *, where: str) -> Recipe:
 
 def cross_check(recipe: Recipe, *, where: str) -> Recipe:
     """The recipe. Raises SparringError when settings that are allowed alone do not go together."""
-    for fault, what, must in (*_faults(recipe), *(_ddpg_faults(recipe) if recipe.algorithm == "ddpg" else ())):
+    learner: Faults = []
+    if recipe.algorithm == "ddpg":
+        learner = [*_ddpg_faults(recipe), *_replay_faults(recipe, "ddpg", recipe.ddpg)]
+    elif recipe.algorithm == "dqn":
+        learner = [
+            (not recipe.dqn.hidden, "dqn.hidden = []", "must have at least one layer"),
+            (not recipe.dqn.levels, "dqn.levels = []", "must have at least one entry"),
+            *_replay_faults(recipe, "dqn", recipe.dqn),
+        ]
+    for fault, what, must in (*_faults(recipe), *learner):
         if fault:
             raise SparringError(f"{where}: {what}: {must}")
     return recipe
@@ -117,7 +130,7 @@ def _faults(recipe: Recipe) -> Faults:
         (
             loong != (recipe.algorithm == "ppo"),
             f"algorithm = {show(recipe.algorithm)}",
-            f"{recipe.game} needs {show('ppo' if loong else 'ddpg')}",
+            f"{recipe.game} needs {show('ppo') if loong else 'ddpg or dqn'}",
         ),
         (not recipe.loong.maps, "loong.maps = []", 'must name maps, such as ["generated:0:4096"]'),
         (
@@ -149,8 +162,6 @@ def _faults(recipe: Recipe) -> Faults:
 
 def _ddpg_faults(recipe: Recipe) -> Faults:
     ddpg = recipe.ddpg
-    agents = Tennis.agents if recipe.game == Tennis.name else 1
-    at_once = recipe.lanes * agents * ddpg.n_step
     return [
         (not ddpg.actor_hidden, "ddpg.actor_hidden = []", "must have at least one layer"),
         (not ddpg.critic_hidden, "ddpg.critic_hidden = []", "must have at least one layer"),
@@ -165,23 +176,30 @@ def _ddpg_faults(recipe: Recipe) -> Faults:
             f"must be at most the {len(ddpg.critic_hidden)} layers of ddpg.critic_hidden",
         ),
         (
-            ddpg.learn_from > ddpg.buffer,
-            f"ddpg.learn_from = {ddpg.learn_from}",
-            f"must be at most ddpg.buffer, which is {ddpg.buffer}: learning would never begin",
-        ),
-        (
-            ddpg.batch > ddpg.buffer,
-            f"ddpg.batch = {ddpg.batch}",
-            f"must be at most ddpg.buffer, which is {ddpg.buffer}",
-        ),
-        (
             (ddpg.noise_sigma_low == 0) != (ddpg.noise_sigma == 0),
             f"ddpg.noise_sigma_low = {ddpg.noise_sigma_low}",
             f"must be 0 together with ddpg.noise_sigma, which is {ddpg.noise_sigma}: lanes go up in equal ratios",
         ),
+    ]
+
+
+def _replay_faults(recipe: Recipe, table: str, config: OffPolicyConfig) -> Faults:
+    agents = Tennis.agents if recipe.game == Tennis.name else 1
+    at_once = recipe.lanes * agents * config.n_step
+    return [
         (
-            at_once > ddpg.buffer,
-            f"ddpg.buffer = {ddpg.buffer}",
+            config.learn_from > config.buffer,
+            f"{table}.learn_from = {config.learn_from}",
+            f"must be at most {table}.buffer, which is {config.buffer}: learning would never begin",
+        ),
+        (
+            config.batch > config.buffer,
+            f"{table}.batch = {config.batch}",
+            f"must be at most {table}.buffer, which is {config.buffer}",
+        ),
+        (
+            at_once > config.buffer,
+            f"{table}.buffer = {config.buffer}",
             f"must be at least {at_once}: a step of {recipe.lanes} lanes can end that many transitions",
         ),
     ]

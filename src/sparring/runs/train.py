@@ -212,7 +212,7 @@ def _choices(training: Training, minutes: float | None) -> Iterator[str]:
     recipe = training.recipe
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     advice = " (more threads than cores: expect it to be slow)" if recipe.threads > cores else ""
-    small = recipe.device == "cpu" and recipe.algorithm == "ddpg"
+    small = recipe.device == "cpu" and recipe.algorithm != "ppo"
     why = "networks this small are faster there than on a GPU" if small else "as the recipe says"
     yield (
         f"{training.game.name}, {recipe.algorithm}, seed {recipe.seed}: {recipe.lanes} lanes, {recipe.threads} threads "

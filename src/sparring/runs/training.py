@@ -18,6 +18,7 @@ from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.games.loong import Loong
 from sparring.games.registry import make
+from sparring.learn.offpolicy import OffPolicy
 from sparring.runs import checkpoint
 from sparring.runs.folder import AppendOnly, RunFolder
 from sparring.runs.learners import described, game_options, make_learner, make_measure, replay_of
@@ -206,9 +207,8 @@ class Training:
         """Cut every file that grows back to what the checkpoint knows, and open it."""
         if self.store:
             self.store.cut()
-        ddpg = self.recipe.ddpg
         logs = [self.folder.metrics, self.folder.matches]
-        if ddpg.episode_matches > 1 or ddpg.episode_decisions:
+        if isinstance(self.learner, OffPolicy) and self.learner.config.episodes:
             logs.append(self.folder.episodes)
         for path in logs:
             name, length = path.name, lengths.get(path.name, 0)

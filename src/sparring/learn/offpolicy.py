@@ -1,0 +1,303 @@
+"""What learners with a replay share: playing a game, keeping every agent's transitions, learning in bursts.
+
+Acting and learning alternate: `burst` updates after every `update_every` decisions of each lane. What one agent saw,
+did and earned becomes an n-step transition once it decides again, dies, or its match ends; so agents may act all at
+once or in turns, be born and die.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+
+from sparring.errors import SparringError
+from sparring.games.api import Decisions, Game, Outcome
+from sparring.learn.matches import EpisodeRow, MatchRow
+from sparring.learn.replay import Replay
+from sparring.learn.returns import NStepReturns
+from sparring.settings import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffPolicyConfig:
+    """What every learner with a replay can be told."""
+
+    buffer: Annotated[int, Range(low=1, high=100_000_000)] = 1_000_000
+    """Transitions the replay holds; each agent's decision is one."""
+    batch: Annotated[int, Range(low=2, high=1_000_000)] = 128
+    """Transitions per update. Larger: steadier gradients, fewer updates a second."""
+    gamma: Annotated[float, Range(low=0, high=1)] = 0.99
+    """Discount per decision. Nearer 1: looks further ahead, learns slower."""
+    n_step: Annotated[int, Range(low=1, high=1000)] = 1
+    """Decisions whose rewards a transition adds up before it asks for a value. More: faster credit, more bias."""
+    reward_scale: Annotated[float, Range(low=0, low_open=True)] = 1.0
+    """What the learner multiplies rewards by. Scores stay unscaled."""
+    tau: Annotated[float, Range(low=0, high=1, low_open=True)] = 1e-3
+    """Share of the online networks that flows into the target networks at each update."""
+    clip_norm: Annotated[float, Range(low=0, low_open=True)] = 1.5
+    """Largest norm of a network's gradient."""
+    update_every: Annotated[int, Range(low=1)] = 64
+    """Decisions of each lane between bursts of updates."""
+    burst: Annotated[int, Range(low=1)] = 128
+    """Updates in a burst."""
+    learn_from: Annotated[int, Range(low=1)] = 128
+    """Transitions the replay must hold before the first burst."""
+    episode_matches: Annotated[int, Range(low=1)] = 1
+    """Matches after which a lane is reset; their rewards add up to one episode score."""
+    episode_decisions: Annotated[int, Range(low=0)] = 0
+    """Decisions after which a lane is reset even within a match; 0: never."""
+
+    @property
+    def episodes(self) -> bool:
+        """Whether episodes are not simply matches."""
+        return self.episode_matches > 1 or self.episode_decisions > 0
+
+
+class OffPolicy(ABC):
+    """A learner with a replay. Call `step` again and again; save `state()` and the replay's rows to continue later."""
+
+    loss_names: tuple[str, ...] = ()
+    """What the numbers are that the last update left in `_losses`."""
+
+    def __init__(
+        self,
+        game: Game,
+        config: OffPolicyConfig,
+        *,
+        actions: int,
+        choices: int = 0,
+        seed: int,
+        device: str,
+    ) -> None:
+        """actions: numbers that a stored action has. choices: of a discrete game; the legal ones are then kept, too."""
+        self.game, self.seed, self.device = game, seed, device
+        self.config = config
+        obs = one_axis(game, "observations")
+        masks = {"next_mask": ((choices,), torch.bool)} if choices else {}
+        self.replay = Replay(config.buffer, obs, actions, device=device, extra=masks)
+        slots = game.lanes * game.agents
+        self.returns = NStepReturns(slots, config.n_step, config.gamma, obs=obs, actions=actions)
+        self.decisions = 0
+        self.updates = 0
+        self.matches = 0
+        self.episodes = 0
+        self.episodes_ended: list[EpisodeRow] = []
+        """Episodes that the last `step` ended; stays empty where every match is an episode of its own."""
+        self._choices = choices
+        # By slot, an agent of a lane: its last decision as long as it waits for what follows.
+        self._pending = {
+            "obs": torch.zeros(slots, obs),
+            "action": torch.zeros(slots, actions),
+            "reward": torch.zeros(slots),
+            "waits": torch.zeros(slots, dtype=torch.bool),
+        }
+        self._episode_matches = torch.zeros(game.lanes, dtype=torch.int64)
+        self._episode_decisions = torch.zeros(game.lanes, dtype=torch.int64)
+        self._episode_score = torch.zeros(game.lanes, game.agents)
+        self._losses = torch.zeros(len(self.loss_names))
+        self._rows = game.decisions()
+
+    @abstractmethod
+    def explore(self, rows: Decisions) -> tuple[Tensor, Tensor]:
+        """The actions to play, as the game takes them, and as the replay keeps them, float32 [n, actions]."""
+
+    @abstractmethod
+    def _update(self) -> None:
+        """One update from one batch."""
+
+    def step(self) -> list[MatchRow]:
+        """Act once in every lane, then learn if a burst is due. Returns the matches that ended."""
+        rows = self._rows
+        played, stored = self.explore(rows)
+        outcome = self.game.act(played)
+        self.decisions += self.game.lanes
+        ended = self._matches(outcome)
+        over = self._episodes_over(outcome)
+        self._rows = self.game.decisions()
+        self._remember(rows, stored, outcome, self._rows, over)
+        waiting = over.clone()
+        if not self.game.restarts_itself:
+            waiting[outcome.ended] = True
+        if waiting.any():
+            self.game.restart(waiting.nonzero().view(-1))
+            self._rows = self.game.decisions()
+        config = self.config
+        lane_decisions = self.decisions // self.game.lanes
+        if lane_decisions % config.update_every == 0 and len(self.replay) >= config.learn_from:
+            for _ in range(config.burst):
+                self._update()
+        return ended
+
+    def _remember(self, rows: Decisions, action: Tensor, outcome: Outcome, following: Decisions, over: Tensor) -> None:
+        """Store what is ready. Rows, rewards and what follows meet by id, not by place."""
+        lanes, agents, pending = self.game.lanes, self.game.agents, self._pending
+        slots = lanes * agents
+        slot = rows.lane * agents + rows.agent
+        pending["obs"][slot] = rows.obs.float()
+        pending["action"][slot] = action
+        pending["reward"][slot] = 0.0
+        pending["waits"][slot] = True
+        paid = outcome.lane * agents + outcome.agent
+        pending["reward"].index_add_(0, paid, outcome.reward * self.config.reward_scale)
+
+        acts, born, stands = (torch.zeros(slots, dtype=torch.bool) for _ in range(3))
+        next_obs = torch.full_like(pending["obs"], torch.nan)
+        next_slot = following.lane * agents + following.agent
+        next_obs[next_slot] = following.obs.float()
+        acts[next_slot] = True
+        born[next_slot] = following.decision == 0
+        # What an agent saw at the end, not the first sight of its next match.
+        last_slot = outcome.last.lane * agents + outcome.last.agent
+        next_obs[last_slot] = outcome.last.obs.float()
+        stands[last_slot] = True
+        ended, terminal = torch.zeros(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.bool)
+        ended[outcome.ended] = True
+        terminal[outcome.ended] = ~outcome.truncated
+        ended, terminal, over = (each.repeat_interleave(agents) for each in (ended, terminal, over))
+
+        done = (pending["waits"] & (ended | acts)).nonzero().view(-1)
+        # Who died before is told nothing at the end; whose place another life takes is dead, too.
+        dead = torch.where(ended, ~stands, born)
+        nothing = (dead | terminal)[done]
+        next_obs = torch.where(dead[done].unsqueeze(1), 0.0, next_obs[done])
+        if (blind := next_obs.isnan()).any():
+            row = int(done[int(blind.any(dim=1).nonzero()[0])])
+            raise SparringError(
+                f"{self.game.name}: agent {row % agents} of lane {row // agents} was shown NaN after it acted"
+            )
+        masks = {}
+        if self._choices:
+            mask = torch.ones(slots, self._choices, dtype=torch.bool)
+            for each, where in ((following, next_slot), (outcome.last, last_slot)):
+                if each.mask is not None:
+                    mask[where] = each.mask.bool()
+            masks["next_mask"] = mask[done]
+        ready = self.returns.push(
+            done,
+            obs=pending["obs"][done],
+            action=pending["action"][done],
+            reward=pending["reward"][done],
+            next_obs=next_obs,
+            last=(ended | dead | over)[done],
+            terminal=nothing,
+            **masks,
+        )
+        pending["waits"][done] = False
+        # A lane that is reset within a match leaves nothing behind, not even of agents that did not see the end.
+        pending["waits"][over] = False
+        self.returns.waiting[over] = 0
+        self.replay.add(**ready)
+
+    def _matches(self, outcome: Outcome) -> list[MatchRow]:
+        rows = []
+        for lane, truncated, score, length in zip(
+            outcome.ended.tolist(),
+            outcome.truncated.tolist(),
+            outcome.score.tolist(),
+            outcome.length.tolist(),
+            strict=True,
+        ):
+            rows.append(
+                MatchRow(
+                    match=self.matches,
+                    lane=lane,
+                    length=length,
+                    score=tuple(score),
+                    truncated=truncated,
+                    at=self.decisions,
+                    updates=self.updates,
+                )
+            )
+            self.matches += 1
+        return rows
+
+    def _episodes_over(self, outcome: Outcome) -> Tensor:
+        """bool [lanes]: lanes to reset now."""
+        self._episode_decisions += 1
+        self._episode_score.index_put_((outcome.lane, outcome.agent), outcome.reward, accumulate=True)
+        self._episode_matches[outcome.ended] += 1
+        over = self._episode_matches >= self.config.episode_matches
+        if self.config.episode_decisions:
+            over |= self._episode_decisions >= self.config.episode_decisions
+        self.episodes_ended = []
+        if self.config.episodes:
+            for lane in over.nonzero().view(-1).tolist():
+                row = EpisodeRow(
+                    episode=self.episodes,
+                    lane=lane,
+                    matches=int(self._episode_matches[lane]),
+                    length=int(self._episode_decisions[lane]),
+                    score=tuple(self._episode_score[lane].tolist()),
+                    at=self.decisions,
+                )
+                self.episodes_ended.append(row)
+                self.episodes += 1
+        self._episode_decisions[over] = 0
+        self._episode_matches[over] = 0
+        self._episode_score[over] = 0.0
+        return over
+
+    def _descend(self, loss: Tensor, parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer) -> None:
+        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+            parameter.grad = gradient
+        nn.utils.clip_grad_norm_(parameters, self.config.clip_norm, foreach=True)
+        optimiser.step()
+
+    def losses(self) -> dict[str, float]:
+        """What the last update told."""
+        return dict(zip(self.loss_names, self._losses.tolist(), strict=True))
+
+    def state(self) -> dict[str, Any]:
+        """Everything but the replay's rows."""
+        return {
+            "returns": self.returns.state(),
+            "pending": self._pending,
+            "game": self.game.state(),
+            "decisions": self.decisions,
+            "updates": self.updates,
+            "matches": self.matches,
+            "episodes": self.episodes,
+            "episode_score": self._episode_score,
+            "episode_matches": self._episode_matches,
+            "episode_decisions": self._episode_decisions,
+            "losses": self._losses,
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Continue from `state()`; the replay is restored apart, by `Replay.restore`."""
+        self.returns.load_state(state["returns"])
+        for name, tensor in self._pending.items():
+            tensor.copy_(state["pending"][name])
+        self.game.load_state(state["game"])
+        self.decisions = state["decisions"]
+        self.updates = state["updates"]
+        self.matches = state["matches"]
+        self.episodes = state["episodes"]
+        self._episode_score.copy_(state["episode_score"])
+        self._episode_matches.copy_(state["episode_matches"])
+        self._episode_decisions.copy_(state["episode_decisions"])
+        self._losses = state["losses"]
+        self._rows = self.game.decisions()
+
+
+def one_axis(game: Game, what: str) -> int:
+    """How many numbers the game's `observations` or `actions` have. Raises SparringError where they are no list."""
+    shape = (game.observation if what == "observations" else game.action).shape  # type: ignore[union-attr]
+    if len(shape) != 1:
+        raise SparringError(f"{game.name} has {what} of shape {list(shape)}; this learner needs one axis: flatten them")
+    return int(shape[0])
+
+
+def averaged_tensors(network: nn.Module) -> list[Tensor]:
+    """What flows into a target network: the weights and batch norm's running statistics."""
+    return [tensor.detach() for tensor in network.state_dict(keep_vars=True).values() if tensor.is_floating_point()]
+
+
+def load_moments(optimiser: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
+    """Adam's moments and step count from a checkpoint; step size and weight decay stay those of the config."""
+    optimiser.load_state_dict({**state, "param_groups": optimiser.state_dict()["param_groups"]})
