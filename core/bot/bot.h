@@ -53,17 +53,38 @@ class Blocks {
 constexpr u32 kInitLines = 4;
 constexpr u32 kMostCells = static_cast<u32>(kLargestSide * kLargestSide);
 
-// Plays one dragon until the judge has nothing more to say. `decide(who, view, memory, action)` fills the action of
-// a turn that the memory has taken in; `build` is part of the key of the packets. A fresh process that is asked in the
-// middle of a match, as the judge asks one after a crash, starts with an empty memory.
-template <typename Decide>
-int run(u64 build, Decide&& decide) {
+// Parts of a turn, in order: up to each of them a probe is told that the one before is over.
+enum Part : u32 { kRead, kParse, kRemember, kObserve, kThink, kChoose, kParts };
+
+// What a bot could tell besides its reply: nothing. That of inspection.cpp tells all.
+struct NoProbe {
+  static constexpr u64 kMostReply = 256;
+  void begin(Part /*of the turn*/) {}
+  // After a decision, before its reply ends.
+  void tell(const Lone&, const ActionRow&, Out&) {}
+  // Whether a block that is no turn was a question to the probe, and its answer.
+  bool answer(Span /*block*/, const Lone&, Out&) { return false; }
+};
+
+// Plays one dragon until the judge has nothing more to say. `decide(who, view, memory, key, action)` fills the action
+// of a turn that the memory has taken in; `build` is part of the key of the packets. A fresh process that is asked in
+// the middle of a match, as the judge asks one after a crash, starts with an empty memory.
+template <typename Decide, typename Probe>
+int run(u64 build, Decide&& decide, Probe& probe) {
   alignas(8) static u8 memory[Lone::bytes(kMostCells)];
+  static u8 reply[Probe::kMostReply];
   static Blocks blocks;
   static View view;
   Identity who{};
   bool told = false;
-  for (Span block{}; blocks.next(block);) {
+  const auto send = [](Out& out) {
+    out.put("ENDTURN\n");
+    return ::write(1, reply, out.size) == static_cast<ssize_t>(out.size);
+  };
+  for (Span block{};;) {
+    probe.begin(kRead);
+    if (!blocks.next(block)) return 0;
+    probe.begin(kParse);
     Identity said{};
     if (read_init(block.at, block.size(), said)) {
       who = said;
@@ -72,19 +93,24 @@ int run(u64 build, Decide&& decide) {
       told = true;
       for (u32 line = 0; line < kInitLines; ++line) block.line();  // its first round block may follow at once
     }
-    if (!told || !read_block(block.at, block.size(), who, view)) continue;
+    if (!told) continue;
     Lone lone = Lone::at(memory);
-    lone.take_in(view, packet_key(who, build));
-    ActionRow action;
-    decide(who, view, lone.memory, packet_key(who, build), action);
-    if (action.kind == Kind::kMove) remember_steps(lone.memory.life, action.step_count);
-    u8 reply[256];
     Out out{reply, sizeof reply, 0};
+    if (!read_block(block.at, block.size(), who, view)) {
+      if (probe.answer(block, lone, out) && !send(out)) return 1;
+      continue;
+    }
+    probe.begin(kRemember);
+    const u64 key = packet_key(who, build);
+    lone.take_in(view, key);
+    ActionRow action;
+    decide(who, view, lone.memory, key, action);
+    probe.begin(kChoose);
+    if (action.kind == Kind::kMove) remember_steps(lone.memory.life, action.step_count);
     write_reply(action.action(), out);
-    out.put("ENDTURN\n");
-    if (::write(1, reply, out.size) != static_cast<ssize_t>(out.size)) return 1;
+    probe.tell(lone, action, out);
+    if (!send(out)) return 1;
   }
-  return 0;
 }
 
 }  // namespace sparring::bot

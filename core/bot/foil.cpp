@@ -8,8 +8,9 @@ int main() {
   static FoilScratch scratch;
   static const Wishes wishes;
   constexpr sparring::u64 build = kFoilBuild;
-  return sparring::bot::run(
-      build, [](const Identity& who, const View& view, Memory& memory, sparring::u64 key, ActionRow& action) {
-        play_foil(wishes, who, view, memory, key, scratch, action);
-      });
+  const auto decide = [](const Identity& who, const View& view, Memory& memory, sparring::u64 key, ActionRow& action) {
+    play_foil(wishes, who, view, memory, key, scratch, action);
+  };
+  sparring::bot::NoProbe probe;
+  return sparring::bot::run(build, decide, probe);
 }
