@@ -207,6 +207,7 @@ nb::object integers(u64 seed, u64 stream, u64 counter, i64 n, u64 high) {
 }  // namespace
 
 void bind_loong(nb::module_& m);  // bind_loong.cpp
+void bind_net(nb::module_& m);    // bind_net.cpp
 
 NB_MODULE(_core, m) {
   m.doc() = "Compiled core of Sparring: game rules and counter-based random numbers.";
@@ -216,6 +217,7 @@ NB_MODULE(_core, m) {
   m.def("integers", &integers, "seed"_a, "stream"_a, "counter"_a, "n"_a, "high"_a);
   m.def("mix64", &sparring::mix64, "x"_a);
   bind_loong(m);
+  bind_net(m);
 
 #define SPARRING_VIEW(name, ...)                                            \
   .def_prop_ro(#name, [](nb::handle self) {                                 \

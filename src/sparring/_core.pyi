@@ -1,8 +1,8 @@
-"""Types of the compiled core (core/module.cpp, core/bind_loong*.cpp)."""
+"""Types of the compiled core (core/module.cpp, core/bind_*.cpp)."""
 
 from typing import Any
 
-from numpy import float32, int32, int64, uint8, uint16, uint32, uint64
+from numpy import float32, int16, int32, int64, uint8, uint16, uint32, uint64
 from numpy.typing import NDArray
 
 source_hash: str
@@ -18,6 +18,15 @@ def integers(seed: int, stream: int, counter: int, n: int, high: int) -> NDArray
 
 def mix64(x: int) -> int:
     """SplitMix64's finaliser on an unsigned 64-bit integer."""
+
+def net_step(
+    blob: bytes, inputs: NDArray[uint8], mask: NDArray[uint8], memory: NDArray[int16]
+) -> tuple[NDArray[int64], NDArray[int16]]:
+    """One decision of each of n dragons by a student in integers: packed actions int64 [n], next memory int16 [n, m].
+
+    blob: `IntegerStudent.blob()`; inputs: uint8 [n, 9424]; mask: uint8 [n, 40]; memory: int16 [n, m]. By the scalar
+    reference of core/net. Raises ValueError where the bytes are no weights or shapes do not fit.
+    """
 
 class TennisCourts:
     """A batch of tennis courts. Racket 0 is B (right side, mirrored view), racket 1 is A. Array attributes are views of

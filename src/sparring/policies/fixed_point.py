@@ -134,6 +134,9 @@ class Switched(nn.Module):
 class FixedPoint(Switched):
     """Rows of weights that turn numbers of one format into numbers of another."""
 
+    least_shift = MULTIPLIER_BITS
+    """So that what a 32-bit sum is scaled to has no more bits than the sum."""
+
     def __init__(self, *shape: int, source: Format, target: Format, bias: bool = True, sets: int = 0) -> None:
         """shape: of the weights, rows first; sets: of biases to choose from, 0 for one that is always added.
 
@@ -160,7 +163,7 @@ class FixedPoint(Switched):
         ratio = step * (self.source.unit / self.target.unit)
         # As many bits for the largest multiplier as it may have: the shift is one for all rows.
         exponent = torch.frexp(ratio.amax().clamp_min(2.0**-64)).exponent
-        shift = (MULTIPLIER_BITS - exponent).clamp(MULTIPLIER_BITS, MOST_SHIFT)
+        shift = (MULTIPLIER_BITS - exponent).clamp(self.least_shift, MOST_SHIFT)
         multiplier = torch.ldexp(ratio, shift).ceil().clamp(1, 2**MULTIPLIER_BITS)
         step = torch.ldexp(multiplier, -shift) * (self.target.unit / self.source.unit)
         columns = step.view(-1, *[1] * (weight.dim() - 1))
@@ -229,6 +232,8 @@ class Convolution(FixedPoint):
 
 class Tables(FixedPoint):
     """Tables of codes, one step for each table: int64 [n, tables] -> [n, tables * width] in SIGNED."""
+
+    least_shift = 8  # what is scaled is one weight
 
     def __init__(self, tables: int, entries: int, width: int) -> None:
         super().__init__(tables, entries, width, source=PICK, target=SIGNED, bias=False)
