@@ -67,6 +67,11 @@ MemoryLayout memory_layout_for(const std::vector<OwnedLevel*>& levels) {
   return layout;
 }
 
+// The players that a batch plays by itself, by number: the scripted ones, then the foil.
+constexpr u8 kFoilPlayer = kScripts;
+constexpr u32 kPlayers = kScripts + 1;
+constexpr const char* kFoilName = "foil";
+
 // The memories of the living of a lane as bytes, whatever pages they lie in: for each, by id, its Life, a bit for each
 // of the pages that it can have, and those that it has.
 class SavedMemories {
@@ -319,7 +324,7 @@ class Matches {
   // Fills the actions of the lanes that wait with what scripted players do.
   void decide(const Rows& scripts, u64 seed, const MutableRows& actions) {
     check_actions(actions);
-    check_scripts(scripts);
+    check_players(scripts, kScripts);
     const OneAtATime alone(inside_);
     const Script* players = reinterpret_cast<const Script*>(scripts.data());
     ActionRow* rows = reinterpret_cast<ActionRow*>(actions.data());
@@ -327,17 +332,28 @@ class Matches {
     run(kDecideNanoseconds, [&](u64 i) { decide_in(batch_, i, players + 2 * i, seed, rows[i]); });
   }
 
-  // Every scripted player acts until a dragon of nobody's waits, or the match is over.
-  void play(const Rows& scripts, u64 seed) {
-    check_scripts(scripts);
+  // Every such player acts until a dragon of nobody's waits, or the match is over.
+  void play(const Rows& players, u64 seed) {
+    check_players(players, kPlayers);
+    const std::size_t n = rows_.size();
+    const bool foils = std::find(players.data(), players.data() + 2 * n, kFoilPlayer) != players.data() + 2 * n;
+    if (foils) check_knowledge();
     const OneAtATime alone(inside_);
-    const Script* players = reinterpret_cast<const Script*>(scripts.data());
+    const Script* scripts = reinterpret_cast<const Script*>(players.data());
     const nb::gil_scoped_release release;
-    run(kPlayNanoseconds, [&](u64 i) {
-      while (rows_[i].waiting && players[2 * i + rows_[i].team] != Script::kNobody) {
-        ActionRow action;
-        decide_in(batch_, i, players + 2 * i, seed, action);
-        carry_out(i, action);
+    pool_.run(static_cast<long>(n), foils ? kFoilNanoseconds : kPlayNanoseconds, [&](long first, long last) {
+      std::unique_ptr<FoilScratch> scratch;
+      for (std::size_t i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
+        while (rows_[i].waiting && scripts[2 * i + rows_[i].team] != Script::kNobody) {
+          ActionRow action;
+          if (players.data()[2 * i + rows_[i].team] == kFoilPlayer) {
+            if (!scratch) scratch = std::make_unique<FoilScratch>();
+            bot_foil_in(i, *scratch, action);
+          } else {
+            decide_in(batch_, i, scripts + 2 * i, seed, action);
+          }
+          carry_out(i, action);
+        }
       }
     });
   }
@@ -503,7 +519,7 @@ class Matches {
         const u64 index = static_cast<u64>(i);
         const u8 player = players[2 * index + rows_[index].team];
         if (rows_[index].waiting == 0 || player == static_cast<u8>(Script::kNobody)) continue;
-        foil_in(index, table[player], *scratch, rows[index]);
+        foil_in(*knowing_, index, table[player], *scratch, rows[index]);
       }
     });
   }
@@ -675,23 +691,33 @@ class Matches {
     return at;
   }
 
-  void check_scripts(const Rows& scripts) const {
-    if (scripts.shape(0) != rows_.size() || scripts.shape(1) != 2) {
+  void check_players(const Rows& players, u32 most) const {
+    if (players.shape(0) != rows_.size() || players.shape(1) != 2) {
       throw std::invalid_argument("scripts must be [lanes, 2]: the players of teams A and B");
     }
     for (std::size_t i = 0; i < 2 * rows_.size(); ++i) {
-      if (scripts.data()[i] >= kScripts && scripts.data()[i] != static_cast<u8>(Script::kNobody))
-        throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(kScripts) +
-                                    " scripted players");
+      if (players.data()[i] >= most && players.data()[i] != static_cast<u8>(Script::kNobody))
+        throw std::invalid_argument("lane " + std::to_string(i / 2) + ": there are only " + std::to_string(most) +
+                                    (most == kScripts ? " scripted players" : " players"));
     }
   }
 
-  void foil_in(u64 index, const Wishes& wishes, FoilScratch& scratch, ActionRow& action) {
-    know_in(batch_, *knowing_, index);
+  void foil_in(const Knowing& knowing, u64 index, const Wishes& wishes, FoilScratch& scratch, ActionRow& action) {
+    know_in(batch_, knowing, index);
     const Lane at = batch_.lane(index);
-    Memory memory = knowing_->of(batch_, index).of(at.match.acting);
+    Memory memory = knowing.of(batch_, index).of(at.match.acting);
     const Identity who = identity_of(at, at.dragons[at.match.acting]);
-    play_foil(wishes, who, views_[index], memory, packet_key(who, knowing_->build), scratch, action);
+    play_foil(wishes, who, views_[index], memory, packet_key(who, knowing.build), scratch, action);
+  }
+
+  // What the foil's bot does, whoever the others in the lane are: unlike theirs, none of its lives is mirrored, and it
+  // goes by packets of its own build.
+  void bot_foil_in(u64 index, FoilScratch& scratch, ActionRow& action) {
+    static const Wishes usual;
+    Knowing own = *knowing_;
+    own.build = kFoilBuild;
+    own.of(batch_, index).lives[batch_.lane(index).match.acting].mirrored = 0;
+    foil_in(own, index, usual, scratch, action);
   }
 
   void check_knowledge() const {
@@ -869,6 +895,8 @@ void bind_loong_batch(nb::module_& m) {
   nb::list scripts;
   for (const char* name : kScriptNames) scripts.append(name);
   m.attr("LOONG_SCRIPTS") = nb::tuple(scripts);
+  scripts.append(kFoilName);
+  m.attr("LOONG_PLAYERS") = nb::tuple(scripts);
   nb::dict wishes;
   const Wishes usual;
   for (u32 i = 0; i < kWishes; ++i) wishes[kWishNames[i]] = reinterpret_cast<const i32*>(&usual)[i];

@@ -217,7 +217,7 @@ def test_the_maps_of_the_judge_never_train_and_a_broken_one_is_a_line(tmp_path: 
         ('game = "loong"', 'algorithm = "ddpg": loong needs "ppo"'),
         ('algorithm = "ppo"', 'algorithm = "ppo": tennis needs ddpg or dqn'),
         ("[loong]\nmaps = []", 'loong.maps = []: must name maps, such as ["generated:0:4096"]'),
-        ('[selfplay]\nopponents = ["bob"]', 'selfplay.opponents = ["bob"]: no scripted player bob: there are '),
+        ('[selfplay]\nopponents = ["bob"]', 'selfplay.opponents = ["bob"]: no player bob: there are '),
         ('[selfplay]\nopponents = ["legal", "legal"]', 'selfplay.opponents = ["legal", "legal"]: one is named twice'),
         ("[selfplay]\nopponents = []", "selfplay.opponents = []: must name players, as selfplay.scripted is 0.5"),
         ("[selfplay.ppo]\nentropy = [0.1]", "selfplay.ppo.entropy = [0.1]: must be two numbers, for the start and "),
@@ -250,7 +250,7 @@ def test_a_session_says_what_it_trains_and_leaves_what_it_promises(tmp_path: Pat
     text = said.getvalue()
     assert "loong, ppo, seed 5: 4 lanes, 1 threads of" in text
     assert "teacher tiny of 0.36 M weights, critic of 0.0" in text
-    assert "2 maps; 50% of the matches against forager, legal, the others against itself" in text
+    assert "2 maps; 50% of the matches against foil, legal, the others against itself" in text
     assert "saved every 3600 s or 5 updates, and on Ctrl-C" in text
     assert "finished: saved at decision 96, 2 updates, " in text
     assert "replay" not in text

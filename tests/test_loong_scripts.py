@@ -16,14 +16,14 @@ from torch import Tensor
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.checker import check_game
-from sparring.games.loong import Loong, LoongDecisions
-from sparring.games.loong_rows import SCRIPTS, VIEW
+from sparring.games.loong import Loong, LoongDecisions, LoongOutcome
+from sparring.games.loong_rows import PLAYERS, SCRIPTS, VIEW
 from sparring.games.replaying import choose, first_difference, play
 from sparring.levels.pool import MapPool, build_pool
 
 NOBODY = 255
 SEED = 11
-FORAGER, HUNTER, SPLITTER, LEGAL, RECKLESS = range(len(SCRIPTS))
+FORAGER, HUNTER, SPLITTER, LEGAL, RECKLESS, FOIL = range(len(PLAYERS))
 PAIRS = torch.tensor(
     [[NOBODY, HUNTER], [FORAGER, NOBODY], [NOBODY, RECKLESS], [SPLITTER, NOBODY], [NOBODY, NOBODY]], dtype=torch.uint8
 )
@@ -114,6 +114,74 @@ def test_what_learners_remember_does_not_depend_on_who_asks_the_others(pool: Map
         one, other = ([row for at, row in side if at == lane] for side in shown)
         shorter = min(len(one), len(other))
         assert one[:shorter] == other[:shorter] and shorter > 3
+
+
+FOILS = torch.tensor([[NOBODY, FOIL], [FOIL, NOBODY], [NOBODY, HUNTER]], dtype=torch.uint8)
+BESIDE = torch.arange(len(FOILS))
+TURNS = 120
+
+
+def beside_foils(pool: MapPool, threads: int = 1) -> Loong:
+    """Learners against the foil, with what must not matter to it: mirrored lives, another build, chance."""
+    game = Loong(lanes=len(FOILS), seed=SEED, maps=pool, observe="inputs", mirror="always", build=5, threads=threads)
+    game.restart(BESIDE, LEVELS[BESIDE], SEEDS[BESIDE], FOILS)
+    return game
+
+
+def act_as_splitter(game: Loong) -> LoongOutcome:
+    rows = game.decisions()
+    return game.act(torch.full((len(rows),), -1), game.scripted(rows, "splitter", seed=77))
+
+
+def test_the_foil_in_a_lane_plays_what_its_bot_plays(pool: MapPool) -> None:
+    """tests/test_foil.py holds `decide_foil`, with its bot's build and without mirrors, to what the judge hears."""
+    levels = [_core.loong_level(each.file) for each in pool]
+    batch = _core.LoongMatches(levels, len(FOILS), knowledge=True, mirror="never", build=_core.LOONG_FOIL_BUILD)  # type: ignore[arg-type]
+    batch.restart(BESIDE.numpy(), LEVELS[BESIDE].numpy(), SEEDS[BESIDE].numpy().astype(np.uint64))
+    played = 8 + batch.lane_bytes  # of a state: what is beyond is what dragons remember
+
+    game = beside_foils(pool)
+    seen: dict[int, list[bytes]] = defaultdict(list)
+    for _ in range(TURNS):
+        state = game.state()["lanes"].numpy()
+        for lane in game.decisions().lane.tolist():
+            seen[lane].append(state[lane, :played].tobytes())  # with all messages on their way
+        act_as_splitter(game)
+
+    players = FOILS.numpy()
+    foils = np.where(players == FOIL, 0, NOBODY).astype(np.uint8)
+    others = np.where(players == HUNTER, HUNTER, NOBODY).astype(np.uint8)
+    splitters = np.where(players == NOBODY, SPLITTER, NOBODY).astype(np.uint8)
+    usual = np.array([list(_core.LOONG_FOIL.values())], np.int32)
+    standing, actions = batch.rows.view(np.dtype(_core.LOONG_LANE))[:, 0], np.zeros((len(FOILS), 80), np.uint8)
+    expected: dict[int, list[bytes]] = defaultdict(list)
+    while any(len(expected[lane]) < len(seen[lane]) for lane in seen):
+        learns = [lane for lane, row in enumerate(standing) if row["waiting"] and players[lane, row["team"]] == NOBODY]
+        state = batch.state() if learns else state
+        for lane in learns:
+            expected[lane].append(state[lane, :played].tobytes())
+        batch.decide_foil(foils, usual, actions)
+        batch.decide(others, SEED, actions)
+        batch.decide(splitters, 77, actions)
+        batch.act(actions)
+    for lane, turns in seen.items():
+        assert len(turns) > 50 and turns == expected[lane][: len(turns)], f"lane {lane}"
+
+
+def test_a_saved_game_keeps_what_its_foils_remember(pool: MapPool) -> None:
+    game = beside_foils(pool, threads=2)
+    for _ in range(TURNS):
+        act_as_splitter(game)
+    saved = game.state()
+    other = Loong(lanes=len(FOILS), seed=1, maps=pool, observe="inputs", mirror="always", build=5)
+    other.load_state(saved)
+    assert torch.equal(other.state()["lanes"], saved["lanes"])
+    for _ in range(TURNS):
+        rows, same = game.decisions(), other.decisions()
+        assert len(rows) > 1 and torch.equal(rows.lane, same.lane) and torch.equal(rows.obs, same.obs)
+        act_as_splitter(game)
+        act_as_splitter(other)
+    assert torch.equal(game.state()["lanes"], other.state()["lanes"])
 
 
 def test_learners_are_paid_and_shown_and_scripted_dragons_are_not(pool: MapPool) -> None:
@@ -208,14 +276,17 @@ def test_a_saved_game_keeps_its_players(pool: MapPool) -> None:
 
 def test_scripts_that_are_none_are_refused(pool: MapPool) -> None:
     game = Loong(lanes=2, maps=pool)
+    assert (*SCRIPTS, "foil") == PLAYERS
     before = game.decisions().obs.clone()
     for scripts, said in (
         (torch.zeros(1, 2, dtype=torch.uint8), r"scripts must be uint8 \[2, 2\]"),
         (torch.zeros(2, 2, dtype=torch.int64), r"scripts must be uint8 \[2, 2\]"),
-        (torch.tensor([[0, 1], [200, 255]], dtype=torch.uint8), "there is no scripted player 200: there are 5"),
+        (torch.tensor([[0, 1], [200, 255]], dtype=torch.uint8), "there is no player 200: there are 6"),
     ):
         with pytest.raises(SparringError, match=said):
             game.restart(torch.arange(2), scripts=scripts)
+    with pytest.raises(SparringError, match='the foil remembers: it plays in games with observe="inputs"'):
+        game.restart(torch.arange(2), scripts=torch.tensor([[FORAGER, FOIL], [NOBODY, NOBODY]], dtype=torch.uint8))
     assert torch.equal(game.decisions().obs, before) and VIEW.itemsize == before.shape[1]
 
 

@@ -341,7 +341,7 @@ def test_scores_of_levels_by_hand(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_results_are_told_from_the_learners_side(folder: Path) -> None:
-    learner = selfplay(folder, lanes=8, opponents=("splitter", "reckless"), scripted=0.7, ppo={"epochs": 1})
+    learner = selfplay(folder, lanes=8, opponents=("foil", "reckless"), scripted=0.7, ppo={"epochs": 1})
     winners: list[int] = []
     ended = learner.ended
 
@@ -358,7 +358,7 @@ def test_results_are_told_from_the_learners_side(folder: Path) -> None:
         if row.total[0] == 0 < row.total[1]:
             assert row.result == -1.0
     assert {row.team for row in rows if row.opponent != ITSELF} == {0, 1}
-    assert {row.opponent for row in rows} == {"splitter", "reckless", ITSELF}
+    assert {row.opponent for row in rows} == {"foil", "reckless", ITSELF}
 
 
 def test_a_match_that_ends_before_the_learners_first_turn_does_not_count(
@@ -385,8 +385,8 @@ def test_a_match_that_ends_before_the_learners_first_turn_does_not_count(
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"opponents": ("stranger",)}, "no scripted player stranger: there are forager"),
-        ({"opponents": (), "scripted": 0.5}, r"opponents = \[\]: name scripted players"),
+        ({"opponents": ("stranger",)}, "no player stranger: there are forager"),
+        ({"opponents": (), "scripted": 0.5}, r"opponents = \[\]: name players"),
     ],
 )
 def test_opponents_that_are_none_are_refused(folder: Path, config: dict[str, Any], said: str) -> None:

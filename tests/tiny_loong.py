@@ -35,7 +35,7 @@ def tiny_recipe(folder: Path, **changes: Any) -> Recipe:
         save_seconds=3600,
         loong=LoongOptions(maps=(str(maps),)),
         selfplay=SelfPlayConfig(
-            opponents=("forager", "legal"), ppo=PPOConfig(steps=STEPS, epochs=1, minibatch=20, stretch=8, lr=1e-2)
+            opponents=("foil", "legal"), ppo=PPOConfig(steps=STEPS, epochs=1, minibatch=20, stretch=8, lr=1e-2)
         ),
     )
     return replace(recipe, **changes)

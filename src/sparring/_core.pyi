@@ -110,6 +110,7 @@ LOONG_PRIVILEGED: dict[str, list[str]]
 [15, 15, 16]), "scalars" of a dragon [32] and "team" of a team [32]. docs/loong-knowledge.md says what they mean."""
 
 LOONG_SCRIPTS: tuple[str, ...]
+LOONG_PLAYERS: tuple[str, ...]
 """Names of the scripted players, by number: forager, hunter, splitter, legal, reckless."""
 
 LOONG_FOIL: dict[str, int]
@@ -271,8 +272,11 @@ class LoongMatches:
         """
 
     def play(self, scripts: NDArray[uint8], seed: int) -> None:
-        """Let scripted players, as `decide` takes them, act until in every lane a dragon of a team without one waits,
-        or the match is over."""
+        """Let players, by their place in LOONG_PLAYERS, act until in every lane a dragon of a team without one waits,
+        or the match is over. Scripted ones do what `decide` tells.
+
+        The foil does what its bot does, whatever `mirror` and `build` are; it needs knowledge=True.
+        """
 
     def appraise(self, crop: NDArray[uint8], scalars: NDArray[uint8]) -> None:
         """Fill the rows of the lanes that wait with the truth around their dragons, for a critic: crop [lanes, 3600],

@@ -16,7 +16,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Outcome, Structured
 from sparring.games.loong_choices import CHOICE_DRAWS, GIVEN, INPUTS, MASK, random_choices
-from sparring.games.loong_rows import ACTION, LANE, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
+from sparring.games.loong_rows import ACTION, LANE, PLAYERS, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
 from sparring.levels.pool import MapPool, PoolMap, named_maps
 
 CRITIC_CROP_BYTES = 15 * 15 * len(_core.LOONG_PRIVILEGED["crop"])
@@ -27,6 +27,7 @@ _LUCK = 0x6C6F6F6E67
 _SEED_BITS = 62
 _NOBODY = 255
 """The script of a team whose dragons somebody else plays."""
+_FOIL = PLAYERS.index("foil")
 _FAULTS = {
     1: "more messages stood than a lean lane has room for; play with lean=False",
     2: "more dragons lived than the lane has room for",
@@ -91,7 +92,7 @@ class Loong:
     int64 [n], a packed choice. The map and the match seed that a lane plays next are drawn by (seed, lane, match).
 
     learners: bool [lanes, 2], the teams whose dragons are put up as rows; scripted players, of the same seed as the
-              game, act for those of the others, inside `act` and `restart`
+              game, or the foil act for those of the others, inside `act` and `restart`
     """
 
     name = "loong"
@@ -230,10 +231,10 @@ class Loong:
 
         levels:  int64 [k], places in `maps`; None: drawn by (seed, lane, match)
         seeds:   int64 [k], the bits of a match seed being an unsigned number; None: drawn likewise, 62 bits
-        scripts: uint8 [k, 2], who plays teams A and B: a place in `SCRIPTS`, or 255, their dragons are put up as rows;
-                 None: 255 for both
+        scripts: uint8 [k, 2], who plays teams A and B: a place in `PLAYERS`, or 255, their dragons are put up as rows;
+                 None: 255 for both. The foil, which remembers, needs `observe="inputs"`; it plays as its bot does
 
-        Scripted dragons whose turn comes first act in here. If that ends the match, the next `act` tells of it.
+        Their dragons whose turn comes first act in here. If that ends the match, the next `act` tells of it.
         Raises SparringError if a lane, level or player is not there, and for a lane without room, as `act` does.
         """
         if len(set(lanes.tolist())) != len(lanes):
@@ -253,10 +254,12 @@ class Loong:
         if scripts.dtype != torch.uint8 or scripts.shape != (len(lanes), self.teams):
             wanted = f"uint8 [{len(lanes)}, {self.teams}]"
             raise SparringError(f"loong: scripts must be {wanted}, got {scripts.dtype} {list(scripts.shape)}")
-        strangers = scripts[(scripts >= len(SCRIPTS)) & (scripts != _NOBODY)]
+        strangers = scripts[(scripts >= len(PLAYERS)) & (scripts != _NOBODY)]
         if len(strangers):
-            known = f"there are {len(SCRIPTS)}, and {_NOBODY} for none"
-            raise SparringError(f"loong: there is no scripted player {int(strangers[0])}: {known}")
+            known = f"there are {len(PLAYERS)}, and {_NOBODY} for none"
+            raise SparringError(f"loong: there is no player {int(strangers[0])}: {known}")
+        if not self._knows and (scripts == _FOIL).any():
+            raise SparringError('loong: the foil remembers: it plays in games with observe="inputs"')
         self._match[lanes] += 1
         starting = zip(lanes.tolist(), self._match[lanes].tolist(), strict=True)
         luck = np.array([self._luck(lane, match) for lane, match in starting], np.int64).reshape(-1, 2)

@@ -25,6 +25,8 @@ from sparring.games.api import Decisions
 ACTION, LANE, VIEW = (np.dtype(fields) for fields in (_core.LOONG_ACTION, _core.LOONG_LANE, _core.LOONG_VIEW))
 SCRIPTS = _core.LOONG_SCRIPTS
 """Names of the scripted players (docs/loong-players.md), by number."""
+PLAYERS = _core.LOONG_PLAYERS
+"""Names of the players that can sit in a lane, by number: those of SCRIPTS, then the foil (docs/loong-foil.md)."""
 
 DEATHS = {"W": "kelp", "S": "itself", "O": "another", "H": "heads", "A": "no action"}
 """What a dragon dies of, by the judge's letter, in the order of a lane's `deaths`: it ran into kelp, its own body or

@@ -10,7 +10,7 @@ from torch import Tensor
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.loong import Loong
-from sparring.games.loong_rows import SCRIPTS
+from sparring.games.loong_rows import PLAYERS
 
 NOBODY = 255
 """The script of a team that the learner plays."""
@@ -23,13 +23,13 @@ def draw_opponents(
 ) -> Tensor:
     """Scripts uint8 [k, 2] of the matches that start in these lanes (int64 [k] each), drawn by (seed, lane, match).
 
-    opponents: names of scripted players, each met equally often; scripted: share of the matches against them
+    opponents: names of `PLAYERS`, each met equally often; scripted: share of the matches against them
     """
     scripts = torch.full((len(lanes), 2), NOBODY, dtype=torch.uint8)
     for row, (lane, match) in enumerate(zip(lanes.tolist(), matches.tolist(), strict=True)):
         luck, which, seat = _core.integers(seed, stream, match * 65536 + lane, 3, 1 << 30).tolist()
         if luck < scripted * (1 << 30):
-            scripts[row, seat % 2] = SCRIPTS.index(opponents[which % len(opponents)])
+            scripts[row, seat % 2] = PLAYERS.index(opponents[which % len(opponents)])
     return scripts
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sparring.errors import SparringError
 from sparring.games.loong import Loong, LoongDecisions
-from sparring.games.loong_rows import SCRIPTS
+from sparring.games.loong_rows import PLAYERS
 from sparring.learn.hardware import Hardware, keep_freed_memory
 from sparring.learn.matches import ITSELF, EpisodeRow, LoongMatchRow
 from sparring.learn.opponents import NOBODY, draw_opponents, start_matches
@@ -39,7 +39,7 @@ class SelfPlayConfig:
     preset: Literal["tiny", "small", "full"] = "tiny"
     """Size of teacher and critic."""
     opponents: tuple[str, ...] = ("forager", "hunter", "splitter", "legal")
-    """Scripted players that the learner meets, equally often."""
+    """Scripted players, or the foil, that the learner meets, equally often."""
     scripted: Annotated[float, Range(low=0, high=1)] = 0.5
     """Share of matches against them; in the others the learner plays both teams."""
     levels: LevelReplayConfig = field(default_factory=LevelReplayConfig)
@@ -59,10 +59,10 @@ class SelfPlay:
         """
         keep_freed_memory()
         for name in config.opponents:
-            if name not in SCRIPTS:
-                raise SparringError(f"opponents: no scripted player {name}: there are {', '.join(SCRIPTS)}")
+            if name not in PLAYERS:
+                raise SparringError(f"opponents: no player {name}: there are {', '.join(PLAYERS)}")
         if config.scripted > 0 and not config.opponents:
-            raise SparringError("opponents = []: name scripted players, or set scripted = 0")
+            raise SparringError("opponents = []: name players, or set scripted = 0")
         self.game, self.config, self.seed = game, config, seed
         self.budget = decisions
         self.teacher = teachers.Teacher(teachers.preset(config.preset), seed=seed)
@@ -112,7 +112,7 @@ class SelfPlay:
             scripts = self._scripts[lane].tolist()
             mine = 0 if scripts[0] == NOBODY else 1
             winner = int(result["winner"])
-            opponent = ITSELF if scripts[1 - mine] == NOBODY else SCRIPTS[scripts[1 - mine]]
+            opponent = ITSELF if scripts[1 - mine] == NOBODY else PLAYERS[scripts[1 - mine]]
             value = 0.0 if winner == 0 else 1.0 if winner == mine + 1 else -1.0
             ends = {name: [int(x) for x in result[name]] for name in _STANDINGS}
             own, other = self._milestone[lane, mine].tolist(), self._milestone[lane, 1 - mine].tolist()

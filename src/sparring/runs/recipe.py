@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from sparring.errors import SparringError
 from sparring.games.loong import Loong
-from sparring.games.loong_rows import SCRIPTS
+from sparring.games.loong_rows import PLAYERS
 from sparring.games.tennis import Tennis, TennisOptions
 from sparring.learn.ddpg import DDPGConfig
 from sparring.learn.dqn import DQNConfig
@@ -125,7 +125,7 @@ Faults = list[tuple[bool, str, str]]
 def _faults(recipe: Recipe) -> Faults:
     selfplay, ppo = recipe.selfplay, recipe.selfplay.ppo
     loong = recipe.game == Loong.name
-    unknown = [name for name in selfplay.opponents if name not in SCRIPTS]
+    unknown = [name for name in selfplay.opponents if name not in PLAYERS]
     return [
         (
             loong != (recipe.algorithm == "ppo"),
@@ -136,7 +136,7 @@ def _faults(recipe: Recipe) -> Faults:
         (
             bool(unknown),
             f"selfplay.opponents = {show(selfplay.opponents)}",
-            f"no scripted player {''.join(unknown[:1])}: there are {', '.join(SCRIPTS)}",
+            f"no player {''.join(unknown[:1])}: there are {', '.join(PLAYERS)}",
         ),
         (
             len(set(selfplay.opponents)) < len(selfplay.opponents),
@@ -146,7 +146,7 @@ def _faults(recipe: Recipe) -> Faults:
         (
             selfplay.scripted > 0 and not selfplay.opponents,
             "selfplay.opponents = []",
-            f"must name players, as selfplay.scripted is {selfplay.scripted:g}: there are {', '.join(SCRIPTS)}",
+            f"must name players, as selfplay.scripted is {selfplay.scripted:g}: there are {', '.join(PLAYERS)}",
         ),
         *(
             (len(ends) != 2, f"selfplay.ppo.{name} = {show(ends)}", "must be two numbers, for the start and the end")
