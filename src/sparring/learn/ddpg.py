@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Game
-from sparring.learn.noise import OrnsteinUhlenbeck, row_normals
+from sparring.learn.noise import OrnsteinUhlenbeck, counted_normals, row_normals
 from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors, load_moments, one_axis
-from sparring.policies.mlp import Actor, Critic
+from sparring.policies.mlp import Actor, Critic, TwinCritic, fan_in_uniform
 from sparring.settings import Range
 
 # Streams of the counter-based generator, one for each thing that is sampled.
-STREAM_NOISE, STREAM_REPLAY, STREAM_WARMUP = 1, 2, 3
+STREAM_NOISE, STREAM_REPLAY, STREAM_WARMUP, STREAM_SMOOTH = 1, 2, 3, 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,17 @@ class DDPGConfig(OffPolicyConfig):
     """L2 penalty on the critic's weights."""
     logit_penalty: Annotated[float, Range(low=0)] = 0.0
     """Weight of the squared outputs before tanh in the actor's loss: keeps tanh where it has slope to learn from."""
+    td3: bool = False
+    """TD3 (Fujimoto et al. 2018): two critics of which the lower one counts, smoothed targets, a delayed actor."""
+    td3_delay: Annotated[int, Range(low=1)] = 2
+    """Updates of the critics for one of the actor and of the targets."""
+    td3_noise: Annotated[float, Range(low=0)] = 0.2
+    """Size of the noise on the next action in the targets."""
+    td3_noise_clip: Annotated[float, Range(low=0)] = 0.5
+    """Largest such noise."""
+    predict: Annotated[float, Range(low=0)] = 0.0
+    """Weight of guessing what the other of two agents does now, in the actor's loss; a head on the actor's trunk that
+    is not used to act. 0: no such head."""
     warmup: Annotated[int, Range(low=0)] = 0
     """Transitions gathered with uniformly random actions before the actor is asked."""
     noise_theta: Annotated[float, Range(low=0, high=1)] = 0.1
@@ -86,13 +97,16 @@ class DDPG(OffPolicy):
                 "DDPG needs [-1, 1]: scale them in the game or in a Wrapper"
             )
         obs, actions = one_axis(game, "observations"), one_axis(game, "actions")
-        super().__init__(game, config, actions=actions, seed=seed, device=device)
+        if config.predict and game.agents != 2:
+            raise SparringError(f"ddpg.predict = {config.predict}: {game.name} has {game.agents} agents; it needs two")
+        # Where the other's moves are guessed, they are stored behind one's own.
+        super().__init__(game, config, actions=actions * (2 if config.predict else 1), seed=seed, device=device)
         self.action_size = actions
         generator = torch.Generator().manual_seed(seed)
         self.actor = Actor(
             obs, actions, hidden=config.actor_hidden, normalised=config.actor_normalised, generator=generator
         ).to(device)
-        self.critic = Critic(
+        self.critic = (TwinCritic if config.td3 else Critic)(
             obs, actions, hidden=config.critic_hidden, normalised=config.critic_normalised, generator=generator
         ).to(device)
         self.actor_target, self.critic_target = copy.deepcopy(self.actor), copy.deepcopy(self.critic)
@@ -101,7 +115,11 @@ class DDPG(OffPolicy):
         self.critic_target.eval()
         self._online = averaged_tensors(self.actor) + averaged_tensors(self.critic)
         self._target = averaged_tensors(self.actor_target) + averaged_tensors(self.critic_target)
-        self._actor_parameters = list(self.actor.parameters())
+        self.predictor = (
+            fan_in_uniform(nn.Linear(config.actor_hidden[-1], actions), generator) if config.predict else None
+        )
+        """From the actor's trunk to the other's action before tanh."""
+        self._actor_parameters = [*self.actor.parameters(), *(self.predictor.parameters() if self.predictor else ())]
         self._critic_parameters = list(self.critic.parameters())
         self.actor_optimiser = torch.optim.Adam(self._actor_parameters, lr=config.actor_lr, fused=True)
         self.critic_optimiser = torch.optim.Adam(
@@ -121,7 +139,14 @@ class DDPG(OffPolicy):
     def explore(self, rows: Decisions) -> tuple[Tensor, Tensor]:
         """The actor's actions with noise, as they are played and stored."""
         action = self._explore(rows)
-        return action, action
+        if not self.config.predict:
+            return action, action
+        slot, other = 2 * rows.lane + rows.agent, 2 * rows.lane + 1 - rows.agent
+        played = torch.full((2 * self.game.lanes, self.action_size), torch.nan)
+        played[slot] = action
+        if played[other].isnan().any():
+            raise SparringError(f"ddpg.predict: agents of {self.game.name} do not all act at once: set it to 0")
+        return action, torch.cat((action, played[other]), dim=1)
 
     def _explore(self, rows: Decisions) -> Tensor:
         config = self.config
@@ -136,23 +161,36 @@ class DDPG(OffPolicy):
         return action.clamp(-1.0, 1.0) if config.noise_before_clip else action
 
     def _update(self) -> None:
-        """One step of critic, actor and targets (Lillicrap et al. 2016, algorithm 1)."""
+        """One step of critic, actor and targets (Lillicrap et al. 2016, algorithm 1; TD3: Fujimoto et al. 2018)."""
         config = self.config
         batch = self.replay.sample(config.batch, seed=self.seed, stream=STREAM_REPLAY, counter=self.updates)
         obs, next_obs = batch["obs"], batch["next_obs"]
+        action, other = batch["action"][:, : self.action_size], batch["action"][:, self.action_size :]
         with torch.no_grad():
-            next_value = self.critic_target(next_obs, self.actor_target(next_obs))
+            next_action = self.actor_target(next_obs)
+            if config.td3:
+                noise = counted_normals(self.updates, *next_action.shape, seed=self.seed, stream=STREAM_SMOOTH)
+                noise = (config.td3_noise * noise).clamp(-config.td3_noise_clip, config.td3_noise_clip)
+                next_action = (next_action + noise.to(self.device)).clamp(-1.0, 1.0)
+            next_value = self.critic_target(next_obs, next_action)
+            if config.td3:
+                next_value = next_value.amin(dim=0)
             target = batch["reward"] + batch["discount"] * next_value
-        value = self.critic(obs, batch["action"])
-        critic_loss = nn.functional.mse_loss(value, target)
+        value = self.critic(obs, action)
+        critic_loss = nn.functional.mse_loss(value, target.expand_as(value))
         self._descend(critic_loss, self._critic_parameters, self.critic_optimiser)
-
-        logits = self.actor.logits(obs)
-        actor_loss = config.logit_penalty * logits.square().mean() - self.critic(obs, torch.tanh(logits)).mean()
-        self._descend(actor_loss, self._actor_parameters, self.actor_optimiser)
-
-        torch._foreach_lerp_(self._target, self._online, config.tau)
         self.updates += 1
+        actor_loss = self._losses[1]
+        if not config.td3 or self.updates % config.td3_delay == 0:
+            trunk = self.actor.trunk(obs)
+            logits = self.actor.head(trunk)
+            rated = self.critic(obs, torch.tanh(logits))
+            actor_loss = config.logit_penalty * logits.square().mean() - (rated[0] if config.td3 else rated).mean()
+            if self.predictor:
+                guess = torch.tanh(self.predictor(trunk))
+                actor_loss = actor_loss + config.predict * nn.functional.mse_loss(guess, other)
+            self._descend(actor_loss, self._actor_parameters, self.actor_optimiser)
+            torch._foreach_lerp_(self._target, self._online, config.tau)
         self._losses = torch.stack((critic_loss.detach(), actor_loss.detach(), value.detach().mean()))
 
     def policy(self) -> Policy:
@@ -172,6 +210,7 @@ class DDPG(OffPolicy):
             "critic_target": self.critic_target.state_dict(),
             "actor_optimiser": self.actor_optimiser.state_dict(),
             "critic_optimiser": self.critic_optimiser.state_dict(),
+            "predictor": self.predictor.state_dict() if self.predictor else None,
             "noise": self.noise.x,
             **super().state(),
         }
@@ -182,6 +221,8 @@ class DDPG(OffPolicy):
         self.critic.load_state_dict(state["critic"])
         self.actor_target.load_state_dict(state["actor_target"])
         self.critic_target.load_state_dict(state["critic_target"])
+        if self.predictor:
+            self.predictor.load_state_dict(state["predictor"])
         load_moments(self.actor_optimiser, state["actor_optimiser"])
         load_moments(self.critic_optimiser, state["critic_optimiser"])
         self.noise.x.copy_(state["noise"])

@@ -30,6 +30,13 @@ def row_uniforms(rows: Decisions, size: int, *, seed: int, stream: int) -> Tenso
     return _blocks(_core.uniforms, _counters(rows), size, seed=seed, stream=stream)
 
 
+def counted_normals(counter: int, n: int, size: int, *, seed: int, stream: int) -> Tensor:
+    """Standard normals float32 [n, size], a pure function of seed, stream, counter and the place in the batch."""
+    counters = torch.tensor([[counter, 0, 0, 0]]).repeat(n, 1)
+    counters[:, 1] = torch.arange(n)
+    return _blocks(_core.normals, counters, size, seed=seed, stream=stream)
+
+
 def choice_uniforms(lane: Tensor, match: Tensor, dragon: Tensor, round_: Tensor, *, seed: int, stream: int) -> Tensor:
     """The uniforms float32 [n, 12] that `Tree.sample` takes, a pure function of seed, stream, and who decides when.
 

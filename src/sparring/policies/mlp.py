@@ -63,6 +63,21 @@ class Critic(nn.Module):
         return value.squeeze(1)
 
 
+class TwinCritic(nn.Module):
+    """Two critics that are trained alike and differ in their first weights: float32 [2, n] (Fujimoto et al. 2018)."""
+
+    def __init__(
+        self, inputs: int, actions: int, *, hidden: Sequence[int], normalised: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.critics = nn.ModuleList(
+            Critic(inputs, actions, hidden=hidden, normalised=normalised, generator=generator) for _ in range(2)
+        )
+
+    def forward(self, obs: Tensor, action: Tensor) -> Tensor:
+        return torch.stack([critic(obs, action) for critic in self.critics])
+
+
 class Values(nn.Module):
     """Q(obs, each choice): float32 [n, inputs] -> float32 [n, choices]."""
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.games.loong import Loong
+from sparring.learn.against import NETWORKS, Against
 from sparring.learn.ddpg import DDPG
 from sparring.learn.dqn import DQN
 from sparring.learn.matches import EpisodeRow, LoongMatchRow, MatchRow
@@ -15,10 +16,12 @@ from sparring.learn.offpolicy import OffPolicy
 from sparring.learn.selfplay import SelfPlay
 from sparring.levels.pool import MapPool, named_maps
 from sparring.levels.shipped import SHIPPED
+from sparring.runs import checkpoint
+from sparring.runs.folder import find_run
 from sparring.runs.metrics import LoongMeasure, Measure
 from sparring.runs.recipe import Recipe
 from sparring.runs.segments import Replay
-from sparring.settings import flat
+from sparring.settings import flat, show
 
 
 class Learner(Protocol):
@@ -79,7 +82,24 @@ def make_learner(recipe: Recipe, game: Game) -> Learner:
         return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions, device=recipe.device)
     if recipe.algorithm == "dqn":
         return DQN(game, recipe.dqn, seed=recipe.seed, device=recipe.device)
+    if recipe.against.opponent != "itself":
+        return Against(game, recipe.ddpg, recipe.against, seed=recipe.seed, device=recipe.device)
     return DDPG(game, recipe.ddpg, seed=recipe.seed, device=recipe.device)
+
+
+def begin(learner: Learner) -> None:
+    """What a learner takes from another run before its first step.
+
+    Raises SparringError where that run is unknown, or has other networks.
+    """
+    if not isinstance(learner, Against) or not (run := learner.against.run):
+        return
+    path = find_run(run).checkpoint
+    state = checkpoint.read(path)["learner"]
+    own = learner.state()
+    if unfit := checkpoint.misfit({name: state.get(name) for name in NETWORKS}, {name: own[name] for name in NETWORKS}):
+        raise SparringError(f"against.run = {show(run)}: {path}: {unfit}: it must have the networks of this recipe")
+    learner.start_from(state)
 
 
 def replay_of(learner: Learner) -> Replay | None:
@@ -95,6 +115,11 @@ def described(learner: Learner) -> Iterator[str]:
         yield "teacher {} of {:.2f} M weights, critic of {:.2f} M".format(learner.config.preset, *weights)
         share = f"{learner.config.scripted:.0%} of the matches against {names}"
         yield f"{len(learner.game.maps):,} maps; {share}, the others against itself"
+    if isinstance(learner, Against):
+        against = learner.against
+        pace = f", a share {against.follow:g} at each update" if against.opponent == "following" else ""
+        start = f"both start from run {against.run}" if against.run else "both start untrained"
+        yield f"plays one racket; opponent: {against.opponent}{pace}; {start}"
 
 
 def make_measure(recipe: Recipe) -> Measure:

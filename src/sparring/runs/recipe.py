@@ -13,6 +13,7 @@ from sparring.errors import SparringError
 from sparring.games.loong import Loong
 from sparring.games.loong_rows import PLAYERS
 from sparring.games.tennis import Tennis, TennisOptions
+from sparring.learn.against import AgainstConfig
 from sparring.learn.ddpg import DDPGConfig
 from sparring.learn.dqn import DQNConfig
 from sparring.learn.offpolicy import OffPolicyConfig
@@ -63,6 +64,7 @@ class Recipe:
     """Decisions between two rows of metrics.jsonl."""
     tennis: TennisOptions = field(default_factory=TennisOptions)
     ddpg: DDPGConfig = field(default_factory=DDPGConfig)
+    against: AgainstConfig = field(default_factory=AgainstConfig)
     dqn: DQNConfig = field(default_factory=DQNConfig)
     loong: LoongOptions = field(default_factory=LoongOptions)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
@@ -108,6 +110,11 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
         learner = [*_ddpg_faults(recipe), *_replay_faults(recipe, "ddpg", recipe.ddpg)]
     elif recipe.algorithm == "dqn":
         learner = [
+            (
+                recipe.against.opponent != "itself",
+                f"against.opponent = {show(recipe.against.opponent)}",
+                'needs algorithm = "ddpg"',
+            ),
             (not recipe.dqn.hidden, "dqn.hidden = []", "must have at least one layer"),
             (not recipe.dqn.levels, "dqn.levels = []", "must have at least one entry"),
             *_replay_faults(recipe, "dqn", recipe.dqn),
@@ -163,6 +170,11 @@ def _faults(recipe: Recipe) -> Faults:
 def _ddpg_faults(recipe: Recipe) -> Faults:
     ddpg = recipe.ddpg
     return [
+        (
+            recipe.against.run != "" and recipe.against.opponent == "itself",
+            f"against.run = {show(recipe.against.run)}",
+            'must be empty where against.opponent is "itself"',
+        ),
         (not ddpg.actor_hidden, "ddpg.actor_hidden = []", "must have at least one layer"),
         (not ddpg.critic_hidden, "ddpg.critic_hidden = []", "must have at least one layer"),
         (

@@ -21,14 +21,14 @@ from sparring.games.registry import make
 from sparring.learn.offpolicy import OffPolicy
 from sparring.runs import checkpoint
 from sparring.runs.folder import AppendOnly, RunFolder
-from sparring.runs.learners import described, game_options, make_learner, make_measure, replay_of
+from sparring.runs.learners import begin, described, game_options, make_learner, make_measure, replay_of
 from sparring.runs.metrics import json_line
 from sparring.runs.progress import clock
 from sparring.runs.recipe import Recipe
 from sparring.runs.segments import SEGMENT_BYTES, ReplayStore
 from sparring.settings import differences, from_table, show, to_toml
 
-_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.", "loong.", "selfplay.preset")
+_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.", "loong.", "selfplay.preset", "against.")
 """Settings that make it another run."""
 
 
@@ -85,6 +85,7 @@ class Training:
 
     def start(self) -> None:
         """Begin a new run in a folder made by `RunFolder.create`."""
+        begin(self.learner)
         with self._disk():
             self.folder.disk.replace(self.folder.recipe, to_toml(self.recipe).encode())
             self._open({})
