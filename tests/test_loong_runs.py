@@ -223,7 +223,7 @@ def test_the_maps_of_the_judge_never_train_and_a_broken_one_is_a_line(tmp_path: 
         ("[selfplay.ppo]\nentropy = [0.1]", "selfplay.ppo.entropy = [0.1]: must be two numbers, for the start and "),
         ("[selfplay.ppo]\nsteps = 0", "selfplay.ppo.steps = 0: must be at least 1"),
         ("[selfplay.levels]\ntemperature = 0", "selfplay.levels.temperature = 0.0: must be more than 0"),
-        ("lanes = 64\ndecisions = 64", "decisions = 64: must be at least 24576: an update takes 384 of each of 64 "),
+        ("lanes = 64\ndecisions = 64", "decisions = 64: must be at least 8192: an update takes 128 of each of 64 "),
     ],
 )  # fmt: skip
 def test_each_fault_of_a_recipe_is_one_line(tmp_path: Path, text: str, line: str) -> None:

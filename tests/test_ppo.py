@@ -26,11 +26,13 @@ from sparring.learn.ppo import PPO, Estimates, PPOConfig, ValueScale, between
 from sparring.learn.rollout import Collector, Rollout
 from sparring.learn.selfplay import SelfPlay, SelfPlayConfig
 from sparring.policies import critic as critics
+from sparring.policies.actions import unpack
 from sparring.policies.auxiliary import NOT_ASKED
 from sparring.policies.critic import Critic
 from sparring.policies.loong import Teacher, preset
 
 _FRESH = PLANES["crop"].index("fresh")
+NOTHING = (0.0, 0.0)
 
 
 def selfplay(folder: Path, *, seed: int = 3, lanes: int = 6, threads: int = 1, **config: Any) -> SelfPlay:
@@ -187,15 +189,36 @@ def test_the_scale_of_values_by_hand() -> None:
 
 
 def test_what_a_match_paid_does_not_depend_on_the_scale_of_shaping_in_the_mean(rollout: Rollout) -> None:
-    learner = ppo(shaping=(2.0, 0.0), life=(0.5, 0.0), lam=1.0, gamma=1.0)
+    learner = ppo(shaping=(2.0, 0.0), alive=NOTHING, growth=NOTHING, lam=(1.0, 1.0), gamma=(1.0, 1.0))
     shaped, bare = learner.estimate(rollout, 0.0), learner.estimate(rollout, 1.0)
     n, nodes = len(rollout), rollout.nodes
-    # To the end of a match the potentials telescope: what is left of them is the one at the start, a life's included.
+    # To the end of a match the potentials telescope: what is left of them is the one at the start.
     ends = [rollout.match[i] < rollout.match[rollout.block == rollout.block[i]].max() for i in range(n)]
     over = torch.tensor(ends)
     assert over.sum() > 20
     difference = shaped.advantage[:n] - bare.advantage[:n]
-    torch.testing.assert_close(difference[over], -2.0 * nodes.potential[:n][over] - 0.5, atol=1e-4, rtol=0)
+    torch.testing.assert_close(difference[over], -2.0 * nodes.potential[:n][over], atol=1e-4, rtol=0)
+
+
+def test_dragons_are_paid_for_rounds_survived_and_segments_gained(rollout: Rollout) -> None:
+    paying, bare = ppo(alive=(0.5, 0.0), growth=(0.125, 0.0)), ppo(alive=NOTHING, growth=NOTHING)
+    gains = []
+    for progress, left in ((0.0, 1.0), (0.25, 0.75), (1.0, 0.0)):
+        for learner in (paying, bare):  # lambda 0: what is paid for a decision is in its own advantage alone
+            learner.config = replace(learner.config, lam=(0.0, 0.0))
+        paid = paying.estimate(rollout, progress).advantage - bare.estimate(rollout, progress).advantage
+        lengths = rollout.nodes.scalars[:, 0].tolist()
+        opened = {int(node): lengths[len(rollout) + i] for i, node in enumerate(rollout.nodes.opened)}
+        for i in range(len(rollout)):
+            following = int(rollout.nodes.successor[i])
+            after = lengths[following] if following < len(rollout) else opened.get(following)
+            expected = 0.0
+            if after is not None:
+                gained = after - lengths[i] + int(unpack(rollout.action[i : i + 1]).size)
+                gains.append(gained)
+                expected = left * (0.5 + 0.125 * gained)
+            assert float(paid[i]) == pytest.approx(expected, abs=1e-5)
+    assert 0 in gains and max(gains) > 0 and min(gains) >= -8  # a sprint burns at most eight
 
 
 def test_an_update_stops_when_the_policy_moved_too_far(rollout: Rollout) -> None:

@@ -21,15 +21,17 @@ from sparring.learn.auxiliary import targets
 from sparring.learn.hardware import CPU, Hardware
 from sparring.learn.returns import advantages
 from sparring.learn.rollout import Rollout
-from sparring.policies.actions import PARTS
+from sparring.policies.actions import PARTS, unpack
 from sparring.policies.auxiliary import Auxiliary, AuxiliaryTargets
-from sparring.policies.critic import Critic, explained_variance
+from sparring.policies.critic import DRAGON_LENGTH, Critic, explained_variance
 from sparring.policies.loong import Teacher
 from sparring.settings import Range
 
 ASK_EVERY = 4
 """In one of so many rounds auxiliary questions are asked, in every epoch in others: asked always, they take a tenth of
 an update's time."""
+_DRIFT_RATE = 0.1
+"""Of the running mean of divergences: in one minibatch a few rows can make it large."""
 _CHUNK = 8192
 """Decisions that the critic values at once, to bound the memory that takes."""
 
@@ -38,27 +40,30 @@ _CHUNK = 8192
 class PPOConfig:
     """Hyper-parameters of PPO. Whatever has two values goes from the first to the second over the run."""
 
-    steps: Annotated[int, Range(low=1)] = 384
+    steps: Annotated[int, Range(low=1)] = 128
     """Decisions of each lane in a rollout."""
     epochs: Annotated[int, Range(low=1)] = 2
     """Times that an update goes through its rollout."""
-    minibatch: Annotated[int, Range(low=1)] = 1536
+    minibatch: Annotated[int, Range(low=1)] = 256
     """Decisions in a minibatch, at least; blocks are not cut."""
     stretch: Annotated[int, Range(low=1)] = 16
     """Decisions of a life through which gradients flow back in time."""
-    gamma: Annotated[float, Range(low=0, high=1)] = 0.997
-    """Discount per round."""
-    lam: Annotated[float, Range(low=0, high=1)] = 0.8
-    """How far advantages look before they trust the critic, per round. 1: to the end of the life."""
+    gamma: tuple[Annotated[float, Range(low=0, high=1)], Annotated[float, Range(low=0, high=1)]] = (0.95, 0.997)
+    """Discount per round. A short horizon is learnt first, the whole match in the end."""
+    lam: tuple[Annotated[float, Range(low=0, high=1)], Annotated[float, Range(low=0, high=1)]] = (0.5, 0.9)
+    """How far advantages look before they trust the critic, per round. 1: to the end of the life. Far, a decision is
+    credited with the luck of all that follows; near, with what the critic makes of it."""
     clip: Annotated[float, Range(low=0, low_open=True)] = 0.2
     """How far an action's probability may move in an update before its gradient is cut, as a share."""
-    entropy: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.01, 0.001)
+    entropy: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.03, 0.003)
     """Weight of the entropy of the choices. More: keeps trying longer."""
     shaping: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (1.0, 0.2)
     """Scale of the potential: leads in length, queen's above all, paid as they change."""
-    life: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.3, 0.0)
-    """What its life is worth to a dragon, as a potential that is lost with it: among twenty mates a death hardly moves
-    the team's chances, and is hard to learn from. Nothing remains of it at the end of the run."""
+    alive: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.02, 0.0)
+    """Paid to a dragon for each round that it survives."""
+    growth: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.4, 0.0)
+    """Paid to a dragon for each segment that it gains, and taken for each that it burns; what it splits off is neither.
+    """
     value_weight: Annotated[float, Range(low=0)] = 0.5
     """Weight of the critic's error."""
     auxiliary: Annotated[float, Range(low=0)] = 0.1
@@ -76,7 +81,7 @@ class PPOConfig:
     clip_norm: Annotated[float, Range(low=0, low_open=True)] = 0.5
     """Largest norm of actor's and critic's gradients."""
     target_kl: Annotated[float, Range(low=0, low_open=True)] = 0.03
-    """Divergence from the policy that played at which an update stops early."""
+    """Divergence from the policy that played, as a running mean over minibatches, at which an update stops early."""
 
 
 class ValueScale:
@@ -185,18 +190,29 @@ class PPO:
         value = value * spread + mean
         value[-1] = 0.0  # the end of a match, where potential and reward are settled
         potential = nodes.potential * between(config.shaping, progress)
-        potential[:n] += between(config.life, progress)
-        potential[nodes.opened] += between(config.life, progress)
+        reward = nodes.reward.clone()
+        reward[:n] += self._own(rollout, progress)
         advantage = advantages(
             value,
             potential,
-            nodes.reward,
+            reward,
             nodes.successor,
             nodes.tick,
-            gamma=config.gamma,
-            lam=config.lam,
+            gamma=between(config.gamma, progress),
+            lam=between(config.lam, progress),
         )
         return Estimates(value=value, advantage=advantage)
+
+    def _own(self, rollout: Rollout, progress: float) -> Tensor:
+        """What decisions are paid beside the result: float32 [n]."""
+        config, nodes, n = self.config, rollout.nodes, len(rollout)
+        length = torch.zeros_like(nodes.potential)  # 0 where a life does not go on
+        own = nodes.scalars[:, DRAGON_LENGTH].float()
+        length[:n], length[nodes.opened] = own[:n], own[n:]
+        after = length[nodes.successor[:n]]
+        gained = after - own[:n] + unpack(rollout.action).size
+        pay = between(config.alive, progress) + between(config.growth, progress) * gained
+        return torch.where(after > 0, pay, 0.0)
 
     def update(self, rollout: Rollout, estimates: Estimates, progress: float) -> dict[str, float]:
         """Train on a rollout. Returns what there is to tell of it; raises SparringError where a number is no number."""
@@ -213,11 +229,12 @@ class PPO:
         self._set_lr(progress)
         batches = self.batches(rollout, estimates)
         sums: dict[str, float] = {}
-        steps = 0
+        steps, drift = 0, 0.0
         epochs = (batches.shuffled(self.seed, self.updates, epoch) for epoch in range(config.epochs))
         for batch in chain.from_iterable(epochs):
-            losses = self._descend(batch.to(self.hardware.device), between(config.entropy, progress))
-            if losses["kl"] > config.target_kl:
+            losses = self._descend(batch.to(self.hardware.device), between(config.entropy, progress), drift)
+            drift += _DRIFT_RATE * (losses["kl"] - drift)
+            if drift > config.target_kl:
                 break
             for name, loss in losses.items():
                 sums[name] = sums.get(name, 0.0) + loss
@@ -252,8 +269,8 @@ class PPO:
         self.scale.load_state(state["scale"])
         self.updates = state["updates"]
 
-    def _descend(self, batch: Batch, entropy_weight: float) -> dict[str, float]:
-        """One step of both optimisers, none if the policy has already moved too far."""
+    def _descend(self, batch: Batch, entropy_weight: float, drift: float) -> dict[str, float]:
+        """One step of both optimisers, none if the policy has already moved too far; drift: how far it was."""
         config = self.config
         self.teacher.train()
         self.critic.train()
@@ -265,7 +282,7 @@ class PPO:
         with torch.no_grad():
             kl = float((ratio - 1.0 - log_ratio).mean())
             clipped = float(((ratio - 1.0).abs() > config.clip).float().mean())
-        if kl > config.target_kl:
+        if drift + _DRIFT_RATE * (kl - drift) > config.target_kl:
             return {"kl": kl}
         surrogate = torch.minimum(
             ratio * batch.advantage, ratio.clamp(1.0 - config.clip, 1.0 + config.clip) * batch.advantage

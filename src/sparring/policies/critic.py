@@ -19,6 +19,8 @@ from sparring.settings import Range
 BOARD_SIDE, BOARD_PLANES = 16, 16
 CROP_SIDE, CROP_PLANES = 15, 16
 DRAGON_SCALARS, TEAM_SCALARS = 32, 32
+DRAGON_LENGTH = 0
+"""The place of a dragon's length in its scalars: exact below 64."""
 
 _Width = Annotated[int, Range(low=1, high=16384)]
 
