@@ -10,6 +10,7 @@ using i16 = short;
 
 constexpr u32 kRowBlock = 8;  // rows whose weights lie side by side
 constexpr u32 kAlignment = 16;
+constexpr u32 kMostShift = 45;
 
 // Inputs of one row that lie together, where so many are left. Those of a convolution are a row of its window instead.
 SPARRING_FN constexpr u32 segment_of(u32 left) { return left >= 128 ? 128 : left >= 32 ? 32 : 8; }
@@ -58,8 +59,7 @@ struct Reader {
   SPARRING_FN Layer layer(u32 rows, u32 inputs, u32 sets = 1) {
     const u32 padded = in_blocks(rows);
     Layer layer{};
-    const i32* shift = take<i32>(1);
-    layer.shift = shift != nullptr ? static_cast<u32>(*shift) : 0;
+    layer.shift = take_shift();
     layer.multiplier = take<i32>(padded);
     layer.bias = take<i32>(u64{sets} * padded);
     layer.weights = take<i8>(u64{padded} * inputs);
@@ -68,6 +68,14 @@ struct Reader {
     return layer;
   }
 
+  SPARRING_FN u32 take_shift() {
+    const u32* shift = take<u32>(1);
+    if (shift != nullptr && *shift >= 1 && *shift <= kMostShift) return *shift;
+    at = size + 1;
+    return 1;
+  }
+
+  // All that was asked for was there.
   SPARRING_FN bool good() const { return at <= size; }
 };
 

@@ -36,6 +36,12 @@ struct Scratch {
   alignas(16) i32 logits[in_blocks(kChoiceLogits)];
 };
 
+// Sees what every layer gives, by the name of its part: an inspection build says it, a measurement takes the time.
+struct Nobody {
+  template <typename T>
+  SPARRING_FN void operator()(const char*, const T*, u32) const {}
+};
+
 class Student {
  public:
   // Of a file in memory, aligned to 16, that outlives the student and is not copied. False: it is no such file.
@@ -67,11 +73,10 @@ class Student {
     sonar_code_ = file.layer(s.sonar_code, 2 * s.sonar_hidden);
     scalar_code_ = file.layer(s.scalar_code, loong::kScalars);
     tables_ = Layer{};
-    const i32* shift = file.take<i32>(1);
+    tables_.shift = file.take_shift();
     tables_.multiplier = file.take<i32>(in_blocks(kTables));
     file.take<i32>(in_blocks(kTables));  // they have no biases
     tables_.weights = file.take<i8>(kTables * kTableEntries * kTableWidth);
-    tables_.shift = shift != nullptr ? static_cast<u32>(*shift) : 0;
     join_ = file.layer(s.joined, codes());
     router_ = file.layer(s.experts, s.joined);
     for (u32 i = 0; i < s.experts; ++i) up_[i] = file.layer(s.expert_hidden, s.joined);
@@ -91,11 +96,13 @@ class Student {
   SPARRING_FN const Sizes& sizes() const { return sizes_; }
 
   // The packed choice (actions.h). memory: int16 [memory], zeros at birth, becomes the next one.
-  template <typename Way>
-  SPARRING_FN i64 decide(const loong::InputsRow& inputs, const MaskRow& mask, i16* memory, Scratch& scratch) const {
-    encode<Way>(inputs, scratch);
+  template <typename Way, typename Watch = Nobody>
+  SPARRING_FN i64 decide(const loong::InputsRow& inputs, const MaskRow& mask, i16* memory, Scratch& scratch,
+                         Watch&& watch = Watch{}) const {
+    encode<Way>(inputs, scratch, watch);
     remember<Way>(own_, scratch.told, memory, sizes_.memory, scratch);
-    return choose<Way>(mask, memory, scratch);
+    watch("memory", memory, sizes_.memory);
+    return choose<Way>(mask, memory, scratch, watch);
   }
 
  private:
@@ -115,41 +122,51 @@ class Student {
   }
 
   // What the memory is told, into scratch.told.
-  template <typename Way>
-  SPARRING_FN void encode(const loong::InputsRow& inputs, Scratch& scratch) const {
+  template <typename Way, typename Watch>
+  SPARRING_FN void encode(const loong::InputsRow& inputs, Scratch& scratch, Watch& watch) const {
     using L = Layers<Way>;
     const Sizes& s = sizes_;
     i16* code = scratch.codes;
-    encode_crop<Way>(&inputs.crop[0][0][0], code, scratch);
+    encode_crop<Way>(&inputs.crop[0][0][0], code, scratch, watch);
     code += s.crop_code;
 
     constexpr u32 side = loong::kOverviewSide, planes = loong::kOverviewPlanes;
     enter(&inputs.overview[0][0][0], side, planes, scratch.grid[0]);
     L::convolve(overview_, scratch.grid[0], side, planes, 2, kHalfOverview,
                 Cells::flat(scratch.flat, kHalfOverview, s.overview_channels));
+    watch("overview.convolution", scratch.flat, kHalfOverview * kHalfOverview * s.overview_channels);
     L::dense(overview_code_, scratch.flat, kHidden, code);
+    watch("overview.dense", code, s.overview_code);
     code += s.overview_code;
 
     encode_sonar<Way>(inputs.sonar, code, scratch);
+    watch("sonar.dense", code, s.sonar_code);
     code += s.sonar_code;
     for (u32 i = 0; i < loong::kScalars; ++i) scratch.between[i] = inputs.scalars[i];
     L::dense(scalar_code_, scratch.between, kHidden, code);
+    watch("scalars", code, s.scalar_code);
     code += s.scalar_code;
     look_up(inputs, code);
+    watch("tables", code, kTables * kTableWidth);
 
     L::dense(join_, scratch.codes, kHidden, scratch.joined);
+    watch("join", scratch.joined, s.joined);
     L::logits(router_, scratch.joined, scratch.logits);
+    watch("experts.router", scratch.logits, s.experts);
     const u32 expert = best(scratch.logits, s.experts);
     L::dense(up_[expert], scratch.joined, kHidden, scratch.between);
     L::dense(down_[expert], scratch.between, kSigned, scratch.delta);
     for (u32 i = 0; i < s.joined; ++i) {
       scratch.joined[i] = static_cast<i16>(cut(scratch.joined[i] + scratch.delta[i], kHidden));
     }
+    watch("experts", scratch.joined, s.joined);
     L::dense(told_, scratch.joined, kGate, scratch.told);
+    watch("gates", scratch.told, 3 * s.memory);
   }
 
-  template <typename Way>
-  SPARRING_FN void encode_crop(const u8* crop, i16* code, Scratch& scratch) const {
+  template <typename Way, typename Watch>
+  SPARRING_FN void encode_crop(const u8* crop, i16* code, Scratch& scratch, Watch& watch) const {
+    constexpr const char* names[] = {"crop.convolutions.0", "crop.convolutions.1", "crop.convolutions.2"};
     using L = Layers<Way>;
     const u32 channels = sizes_.channels;
     i16 *from = scratch.grid[0], *to = scratch.grid[1];
@@ -158,12 +175,15 @@ class Student {
       clear_border(to, side_, channels);
       L::convolve(crop_[i], from, i == 0 ? loong::kCropSide : side_, i == 0 ? loong::kCropPlanes : channels,
                   i == 0 ? sizes_.first_stride : 1, side_, Cells::bordered(to, side_, channels));
+      watch(names[i], to, (side_ + 2) * (side_ + 2) * channels);  // with its border
       i16* const swap = from;
       from = to;
       to = swap;
     }
     L::convolve(crop_[3], from, side_, channels, 2, last_side_, Cells::flat(scratch.flat, last_side_, channels));
+    watch("crop.convolutions.3", scratch.flat, last_side_ * last_side_ * channels);
     L::dense(crop_code_, scratch.flat, kHidden, code);
+    watch("crop.dense", code, sizes_.crop_code);
   }
 
   template <typename Way>
@@ -239,17 +259,20 @@ class Student {
   // x times a gate, rounded half up.
   SPARRING_FN static i32 product(i32 gate, i32 x) { return (gate * x + (1 << 14)) >> 15; }
 
-  template <typename Way>
-  SPARRING_FN i64 choose(const MaskRow& mask, const i16* memory, Scratch& scratch) const {
+  template <typename Way, typename Watch>
+  SPARRING_FN i64 choose(const MaskRow& mask, const i16* memory, Scratch& scratch, Watch& watch) const {
     using L = Layers<Way>;
     loong::Choice choice{};
     choice.role = mask.held;
     if (mask.role_due != 0) {
       L::logits(role_, memory, scratch.logits);
+      watch("heads.role", scratch.logits, loong::kRoles);
       choice.role = best(scratch.logits, loong::kRoles);
     }
     L::dense(hidden_, memory, kHidden, scratch.between, choice.role);
+    watch("heads.hidden", scratch.between, sizes_.head_hidden);
     L::logits(choice_, scratch.between, scratch.logits);
+    watch("heads.logits", scratch.logits, kChoiceLogits);
     const i32 *kind = scratch.logits, *direction = kind + 3, *size = direction + kSteps,
               *claim = size + loong::kSplitSizes;
     choice.kind = best(kind, 3, mask.kinds);
@@ -258,7 +281,10 @@ class Student {
       choice.segments = best(size, loong::kSplitSizes, mask.sizes) + loong::kLeastSegments;
     }
     choice.claim = best(claim + choice.kind * kClaims, kClaims);
-    if (choice.kind == loong::kChooseSprint) decode_sprint<Way>(mask.payable, choice, scratch);
+    if (choice.kind == loong::kChooseSprint) {
+      decode_sprint<Way>(mask.payable, choice, scratch);
+      watch("heads.sprint", scratch.state, sizes_.sprint_state);
+    }
     return loong::pack(choice);
   }
 

@@ -31,7 +31,7 @@ from sparring.policies.fixed_point import (
 )
 from sparring.policies.layers import channels_first, channels_last, flattened, seeded
 from sparring.policies.loong import CROP_SIDE, OVERVIEW_SIDE, PACKETS, TeacherConfig
-from sparring.settings import Range
+from sparring.settings import Range, check
 
 _INPUTS = TeacherConfig()
 INPUT_SPLIT = _INPUTS.input_split
@@ -378,6 +378,7 @@ def _running(lengths: Tensor) -> list[int]:
 
 
 def _check(config: StudentConfig) -> None:
+    check(config, where="student")
     for name in ("channels", "overview_channels"):
         if getattr(config, name) not in (8, 16, 32):
             raise SparringError(f"{name} = {getattr(config, name)}: a student has 8, 16 or 32")
