@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import torch
 
-from sparring.policies import critic, loong
+from sparring.policies import critic, loong, student
 from sparring.policies.actions import MASK_BYTES, MASK_HELD, MASK_PAYABLE, MASK_ROLE_DUE, UNIFORMS
-from sparring.policies.sizes import Size, critic_sizes, teacher_sizes
+from sparring.policies.sizes import Size, critic_sizes, student_sizes, teacher_sizes
 
 
 def table(title: str, columns: dict[str, list[Size]]) -> None:
@@ -93,6 +93,7 @@ def main() -> None:
     parser.add_argument("--time", action="store_true", help="measure processor time as well")
     arguments = parser.parse_args()
     table("teacher", {name: teacher_sizes(config) for name, config in loong.PRESETS.items()})
+    table("student", {name: student_sizes(config) for name, config in student.PRESETS.items()})
     table("critic", {name: critic_sizes(config) for name, config in critic.PRESETS.items()})
     if arguments.time:
         torch.set_num_threads(1)
