@@ -91,6 +91,10 @@ class Shuffled(Wrapper):
             self.order = torch.randperm(len(rows), generator=self.generator)
         return rows[self.order]
 
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None:
+        self.order = None
+        super().restart(lanes, levels)
+
     def act(self, actions: Tensor) -> Outcome:
         assert self.order is not None
         unshuffled = torch.empty_like(actions)

@@ -77,11 +77,8 @@ class OffPolicy(ABC):
         """actions: numbers that a stored action has. choices: of a discrete game; the legal ones are then kept, too."""
         self.game, self.seed, self.device = game, seed, device
         self.config = config
-        obs = one_axis(game, "observations")
-        masks = {"next_mask": ((choices,), torch.bool)} if choices else {}
-        self.replay = Replay(config.buffer, obs, actions, device=device, extra=masks)
-        slots = game.lanes * game.agents
-        self.returns = NStepReturns(slots, config.n_step, config.gamma, obs=obs, actions=actions)
+        self._pending: dict[str, Tensor] = {}
+        self._make_stores(actions, choices)
         self.decisions = 0
         self.updates = 0
         self.matches = 0
@@ -89,6 +86,19 @@ class OffPolicy(ABC):
         self.episodes_ended: list[EpisodeRow] = []
         """Episodes that the last `step` ended; stays empty where every match is an episode of its own."""
         self._choices = choices
+        self._episode_matches = torch.zeros(game.lanes, dtype=torch.int64)
+        self._episode_decisions = torch.zeros(game.lanes, dtype=torch.int64)
+        self._episode_score = torch.zeros(game.lanes, game.agents)
+        self._losses = torch.zeros(len(self.loss_names))
+        self._rows = game.decisions()
+
+    def _make_stores(self, actions: int, choices: int) -> None:
+        """The replay, and what waits on its way there."""
+        game, config = self.game, self.config
+        obs, slots = one_axis(game, "observations"), game.lanes * game.agents
+        masks = {"next_mask": ((choices,), torch.bool)} if choices else {}
+        self.replay = Replay(config.buffer, obs, actions, device=self.device, extra=masks)
+        self.returns = NStepReturns(slots, config.n_step, config.gamma, obs=obs, actions=actions)
         # By slot, an agent of a lane: its last decision as long as it waits for what follows.
         self._pending = {
             "obs": torch.zeros(slots, obs),
@@ -96,11 +106,6 @@ class OffPolicy(ABC):
             "reward": torch.zeros(slots),
             "waits": torch.zeros(slots, dtype=torch.bool),
         }
-        self._episode_matches = torch.zeros(game.lanes, dtype=torch.int64)
-        self._episode_decisions = torch.zeros(game.lanes, dtype=torch.int64)
-        self._episode_score = torch.zeros(game.lanes, game.agents)
-        self._losses = torch.zeros(len(self.loss_names))
-        self._rows = game.decisions()
 
     @abstractmethod
     def explore(self, rows: Decisions) -> tuple[Tensor, Tensor]:

@@ -24,17 +24,21 @@ class Replay:
         obs: int,
         actions: int,
         *,
+        rewards: int = 0,
         device: str = "cpu",
         extra: Mapping[str, tuple[tuple[int, ...], torch.dtype]] | None = None,
     ) -> None:
-        """extra: further columns, the shape and dtype of a row by name."""
+        """rewards: rewards, and discounts, of a row that has more than one, of several agents side by side
+        extra:   further columns, the shape and dtype of a row by name
+        """
+        several = (rewards,) if rewards else ()
         self.capacity = capacity
         self.rows_written = 0
         shapes: dict[str, tuple[int, ...]] = {
             "obs": (capacity, obs),
             "action": (capacity, actions),
-            "reward": (capacity,),
-            "discount": (capacity,),
+            "reward": (capacity, *several),
+            "discount": (capacity, *several),
             "next_obs": (capacity, obs),
         }
         try:

@@ -14,15 +14,17 @@ class NStepReturns:
     Every slot (an agent of a lane) has a queue of its own, so agents may act at different times.
     """
 
-    def __init__(self, slots: int, n: int, gamma: float, *, obs: int, actions: int) -> None:
+    def __init__(self, slots: int, n: int, gamma: float, *, obs: int, actions: int, rewards: int = 0) -> None:
+        """rewards: rewards of a slot that has more than one, of several agents side by side."""
+        several = (rewards,) if rewards else ()
         self.n = n
         # Row k of a slot's queue is its decision k steps ago.
         self.obs = torch.zeros(n, slots, obs)
         self.action = torch.zeros(n, slots, actions)
-        self.reward = torch.zeros(n, slots)
+        self.reward = torch.zeros(n, slots, *several)
         self.waiting = torch.zeros(slots, dtype=torch.int64)
         self._age = torch.arange(n).unsqueeze(1)
-        self._gamma_power = gamma ** torch.arange(n + 1, dtype=torch.float64).unsqueeze(1)
+        self._gamma_power = (gamma ** torch.arange(n + 1, dtype=torch.float64)).view(-1, 1, *(1 for _ in several))
 
     def push(
         self,
@@ -39,7 +41,8 @@ class NStepReturns:
         """Add one step of m different slots; return the r transitions that are ready.
 
         slot int64 [m], obs and next_obs float32 [m, obs], action [m, actions], reward float32 [m];
-        last bool [m]: no further step of this match follows; terminal bool [m]: and nothing is worth anything after it;
+        last bool [m]: no further step of this match follows; terminal bool, like reward: and nothing is worth anything
+        after it;
         following [m, ...]: what else belongs to next_obs.
         Returns obs, action, reward, discount float32 [r], next_obs, and what else follows.
         """

@@ -15,8 +15,8 @@ from torch import Tensor
 from sparring.errors import SparringError
 from sparring.games.api import Decisions, Game
 from sparring.games.registry import make
+from sparring.runs.learners import tennis_or_mpe_options
 from sparring.runs.policy import TrainedPolicy, load
-from sparring.settings import flat
 
 EPISODE_MATCHES = 10
 """The loop of the published Tennis recipe ends an episode after more matches than these,"""
@@ -111,7 +111,7 @@ def evaluate(
     player, opponent = _ready(player), None if opponent is None else _ready(opponent)
     if isinstance(player, TrainedPolicy):
         game = game or player.game
-        options = (dict(flat(player.recipe.tennis)) if game == "tennis" else {}) | options
+        options = (tennis_or_mpe_options(player.recipe) if game == player.game else {}) | options
     game = game or "tennis"
     lanes = min(lanes, matches)
     table = make(game, lanes=lanes, seed=seed, **options)

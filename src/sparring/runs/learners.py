@@ -11,6 +11,7 @@ from sparring.games.loong import Loong
 from sparring.learn.against import NETWORKS, Against
 from sparring.learn.ddpg import DDPG
 from sparring.learn.dqn import DQN
+from sparring.learn.maddpg import MADDPG
 from sparring.learn.matches import EpisodeRow, LoongMatchRow, MatchRow
 from sparring.learn.offpolicy import OffPolicy
 from sparring.learn.selfplay import SelfPlay
@@ -49,7 +50,15 @@ def game_options(recipe: Recipe, say: Callable[[str], None]) -> dict[str, Any]:
     """What the recipe's game is made with, besides lanes and seed. say: hears of what takes long."""
     if recipe.game == "loong":
         return {"maps": training_maps(recipe.loong.maps, say), "observe": "inputs", "threads": recipe.threads}
-    return dict(flat(recipe.tennis)) | {"threads": recipe.threads} if recipe.game == "tennis" else {}
+    if recipe.game == "tennis":
+        return tennis_or_mpe_options(recipe) | {"threads": recipe.threads}
+    return tennis_or_mpe_options(recipe)
+
+
+def tennis_or_mpe_options(recipe: Recipe) -> dict[str, Any]:
+    """Of `game_options` those that decide how tennis or mpe is played; of other games none."""
+    tables: dict[str, Any] = {"tennis": recipe.tennis, "mpe": recipe.mpe}
+    return dict(flat(tables[recipe.game])) if recipe.game in tables else {}
 
 
 def training_maps(sources: Sequence[str], say: Callable[[str], None] = lambda line: None) -> MapPool:
@@ -78,8 +87,10 @@ def make_learner(recipe: Recipe, game: Game) -> Learner:
     """The recipe's learner before its first step. Raises SparringError for a game that it cannot learn."""
     if recipe.algorithm == "ppo":
         if not isinstance(game, Loong):
-            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs ddpg or dqn')
+            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs ddpg, dqn or maddpg')
         return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions, device=recipe.device)
+    if recipe.algorithm == "maddpg":
+        return MADDPG(game, recipe.maddpg, seed=recipe.seed, device=recipe.device)
     if recipe.algorithm == "dqn":
         return DQN(game, recipe.dqn, seed=recipe.seed, device=recipe.device)
     if recipe.against.opponent != "itself":

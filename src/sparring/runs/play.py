@@ -41,6 +41,12 @@ def play(
             raise SparringError(f"run {trained.name} plays {trained.game}: play draws Tennis only")
     if isinstance(left, TrainedPolicy):
         options.setdefault("velocity", left.recipe.tennis.velocity)
+    names = (player_name(left), player_name(left if right is None else right))
+    # Racket A, on the left, is agent 1.
+    if isinstance(left, TrainedPolicy):
+        left, right = left.of(1), left.of(0) if right is None else right
+    if isinstance(right, TrainedPolicy):
+        right = right.of(0)
     if out is None and isinstance(player, str | Path):
         out = find_run(player).path / "rally.gif"
     return play_rally(
@@ -50,7 +56,7 @@ def play(
         seed=seed,
         terminal=terminal,
         console=console,
-        names=(player_name(left), player_name(left if right is None else right)),
+        names=names,
         **options,
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import torch
@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from sparring import _core
 from sparring.errors import SparringError
-from sparring.games.api import Decisions
+from sparring.games.api import AgentSpace, Box, Decisions, Discrete
 from sparring.policies.loong import Teacher, preset
 from sparring.policies.mlp import Actor, BestChoice, Values
+from sparring.policies.team import Actors, OneActor
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, find_run
 from sparring.runs.recipe import Recipe
@@ -46,8 +47,17 @@ class TrainedPolicy:
         returns: [actions] or [n, actions], float32, of a game with discrete actions a number or int64 [n]; NumPy for
                  NumPy. Of `Decisions` with a mask the choices are legal ones
 
-        Raises SparringError when the last axis is not what the policy was trained on.
+        Raises SparringError when the last axis is not what the policy was trained on, and for mere observations where
+        each agent has an actor of its own: give `Decisions`, or choose an agent with `of`.
         """
+        if isinstance(self.actor, Actors):
+            if not isinstance(observations, Decisions):
+                raise SparringError(
+                    f"policy of run {self.name} has an actor for each agent: give the Decisions of a game, or choose "
+                    "one agent with policy.of(agent)"
+                )
+            with torch.no_grad():
+                return cast(Tensor, self.actor(observations))
         rows = observations.obs if isinstance(observations, Decisions) else torch.as_tensor(observations)
         if rows.ndim not in (1, 2) or rows.shape[-1] != self.inputs:
             raise SparringError(
@@ -61,9 +71,23 @@ class TrainedPolicy:
             actions = actions if rows.ndim == 2 else actions[0]
         return actions.numpy() if isinstance(observations, np.ndarray) else actions
 
+    def of(self, agent: int, *, policy: int = 0) -> TrainedPolicy:
+        """The policy of one agent, by id; of an ensemble that of this number. Where all agents share one, the same."""
+        if not isinstance(self.actor, Actors):
+            return self
+        agents, policies = len(self.actor.spaces), self.actor.policies
+        if not (0 <= agent < agents and 0 <= policy < policies):
+            raise SparringError(
+                f"run {self.name} has agents 0 to {agents - 1}, of {policies} policies each: no agent {agent} with "
+                f"policy {policy}"
+            )
+        return replace(self, actor=OneActor(self.actor, agent, policy))
+
     @property
     def inputs(self) -> int:
         """Length of one agent's observation."""
+        if isinstance(self.actor, OneActor):
+            return self.actor.inputs
         return next(self.actor.parameters()).shape[1]
 
     @property
@@ -103,7 +127,8 @@ def load(run: str | Path) -> TrainedPolicy:
     where = str(folder.checkpoint)
     if recipe.algorithm == "ppo":
         raise SparringError(f"run {folder.name} plays loong: sparring.load_teacher loads it")
-    actor = _best_choice(content, recipe, where) if recipe.algorithm == "dqn" else _actor(content, recipe, where)
+    makers = {"ddpg": _actor, "dqn": _best_choice, "maddpg": _actors}
+    actor = makers[recipe.algorithm](content, recipe, where)
     return TrainedPolicy(
         name=folder.name,
         game=content["game"],
@@ -131,6 +156,26 @@ def _best_choice(content: dict[str, Any], recipe: Recipe, where: str) -> BestCho
     values = Values(content["observation"], choices, hidden=recipe.dqn.hidden, generator=torch.Generator())
     _take(values, weights, where)
     return BestChoice(values, content["learner"]["actions"])
+
+
+def _actors(content: dict[str, Any], recipe: Recipe, where: str) -> Actors:
+    learner = content["learner"]
+    spaces = [
+        AgentSpace(
+            observation=observation, action=Discrete(n=size) if choice else Box(shape=(size,), low=-1.0, high=1.0)
+        )
+        for observation, size, choice in learner["spaces"]
+    ]
+    choices = learner["choices"]
+    actors = Actors(
+        spaces,
+        Discrete(n=choices) if choices else Box(shape=(content["action"],), low=-1.0, high=1.0),
+        hidden=recipe.maddpg.hidden,
+        policies=recipe.maddpg.policies,
+        generator=torch.Generator(),
+    )
+    _take(actors, learner["actors_target"], where)  # as in MADDPG.policy
+    return actors
 
 
 def load_teacher(run: str | Path) -> TrainedTeacher:

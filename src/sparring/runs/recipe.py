@@ -16,6 +16,7 @@ from sparring.games.tennis import Tennis, TennisOptions
 from sparring.learn.against import AgainstConfig
 from sparring.learn.ddpg import DDPGConfig
 from sparring.learn.dqn import DQNConfig
+from sparring.learn.maddpg import MADDPGConfig
 from sparring.learn.offpolicy import OffPolicyConfig
 from sparring.learn.selfplay import SelfPlayConfig
 from sparring.settings import Range, check, from_table, override, read_toml, show
@@ -33,14 +34,36 @@ class LoongOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MPEOptions:
+    """Which of the particle environments is played, and how."""
+
+    scenario: Literal[
+        "simple_spread_v3",
+        "simple_speaker_listener_v4",
+        "simple_reference_v3",
+        "simple_adversary_v3",
+        "simple_tag_v3",
+        "simple_push_v3",
+        "simple_crypto_v3",
+        "simple_world_comm_v3",
+    ] = "simple_spread_v3"
+    """The scenario, a module of the package mpe2."""
+    continuous: bool = False
+    """Forces and messages as numbers; false: choices, a direction and a word."""
+    max_cycles: Annotated[int, Range(low=1)] = 25
+    """Decisions after which a match is truncated."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """A training run. A recipe file holds some of these keys; the others keep the defaults shown."""
 
     game: str = "tennis"
-    """The game's name: tennis, loong, or that of the game given to `sparring.train(game=...)`."""
-    algorithm: Literal["ddpg", "dqn", "ppo"] = "ddpg"
+    """The game's name: tennis, mpe, loong, or that of the game given to `sparring.train(game=...)`."""
+    algorithm: Literal["ddpg", "dqn", "maddpg", "ppo"] = "ddpg"
     """The learner: ddpg (table ddpg) for tennis and games like it, dqn (table dqn) for games with discrete actions and
-    for tennis on a grid, ppo (table selfplay) for loong."""
+    for tennis on a grid, maddpg (table maddpg) for games of several agents that differ, ppo (table selfplay) for
+    loong."""
     seed: Annotated[int, Range(low=0, high=2**62)] = 0
     """Decides first weights, serves, noise and minibatches: the same seed gives the same run."""
     lanes: Annotated[int, Range(low=1, high=65536)] = 1
@@ -66,6 +89,8 @@ class Recipe:
     ddpg: DDPGConfig = field(default_factory=DDPGConfig)
     against: AgainstConfig = field(default_factory=AgainstConfig)
     dqn: DQNConfig = field(default_factory=DQNConfig)
+    mpe: MPEOptions = field(default_factory=MPEOptions)
+    maddpg: MADDPGConfig = field(default_factory=MADDPGConfig)
     loong: LoongOptions = field(default_factory=LoongOptions)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
 
@@ -119,6 +144,11 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
             (not recipe.dqn.levels, "dqn.levels = []", "must have at least one entry"),
             *_replay_faults(recipe, "dqn", recipe.dqn),
         ]
+    elif recipe.algorithm == "maddpg":
+        learner = [
+            (not recipe.maddpg.hidden, "maddpg.hidden = []", "must have at least one layer"),
+            *_replay_faults(recipe, "maddpg", recipe.maddpg),
+        ]
     for fault, what, must in (*_faults(recipe), *learner):
         if fault:
             raise SparringError(f"{where}: {what}: {must}")
@@ -137,7 +167,7 @@ def _faults(recipe: Recipe) -> Faults:
         (
             loong != (recipe.algorithm == "ppo"),
             f"algorithm = {show(recipe.algorithm)}",
-            f"{recipe.game} needs {show('ppo') if loong else 'ddpg or dqn'}",
+            f"{recipe.game} needs {show('ppo') if loong else 'ddpg, dqn or maddpg'}",
         ),
         (not recipe.loong.maps, "loong.maps = []", 'must name maps, such as ["generated:0:4096"]'),
         (
@@ -196,7 +226,7 @@ def _ddpg_faults(recipe: Recipe) -> Faults:
 
 
 def _replay_faults(recipe: Recipe, table: str, config: OffPolicyConfig) -> Faults:
-    agents = Tennis.agents if recipe.game == Tennis.name else 1
+    agents = Tennis.agents if recipe.game == Tennis.name and table != "maddpg" else 1
     at_once = recipe.lanes * agents * config.n_step
     return [
         (

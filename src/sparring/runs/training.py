@@ -28,7 +28,7 @@ from sparring.runs.recipe import Recipe
 from sparring.runs.segments import SEGMENT_BYTES, ReplayStore
 from sparring.settings import differences, from_table, show, to_toml
 
-_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.", "loong.", "selfplay.preset", "against.")
+_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.", "mpe.", "loong.", "selfplay.preset", "against.")
 """Settings that make it another run."""
 
 

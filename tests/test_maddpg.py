@@ -1,0 +1,410 @@
+"""MADDPG: what its critics see, who learns from what, what is stored at ends, and that it can be continued."""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tiny_runs import advance, fingerprint, training
+from torch import Tensor
+from toy_games import Shuffled
+from toy_zoo import Meadow, Relay
+
+import sparring
+from sparring.errors import SparringError
+from sparring.games.api import Box, Decisions, Discrete, Game, Outcome, Wrapper
+from sparring.games.pettingzoo import PettingZoo, mpe
+from sparring.games.tennis import Tennis
+from sparring.learn.maddpg import MADDPG, MADDPGConfig
+from sparring.runs import checkpoint
+from sparring.runs.folder import Disk
+from sparring.runs.recipe import MPEOptions, Recipe
+from sparring.settings import to_toml
+
+TINY = MADDPGConfig(hidden=(8, 8), buffer=64, batch=8, learn_from=8, update_every=2, actor_lr=1e-2, noise_sigma=0.3)
+listener = partial(mpe, scenario="simple_speaker_listener_v4", max_cycles=5)
+"""A speaker that sees 3 numbers and has 3 words, a listener that sees 11 and has 5 directions."""
+
+
+class Recorder(Wrapper):
+    """Keeps what went in and out."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__(game)
+        self.steps: list[tuple[Decisions, Tensor, Outcome]] = []
+
+    def act(self, actions: Tensor) -> Outcome:
+        rows = self.decisions()
+        self.steps.append((rows, actions.clone(), self.game.act(actions)))
+        return self.steps[-1][2]
+
+
+def stepped(game: Game, config: MADDPGConfig = TINY, steps: int = 20) -> MADDPG:
+    learner = MADDPG(game, config, seed=5)
+    for _ in range(steps):
+        learner.step()
+    return learner
+
+
+def stored(learner: MADDPG) -> dict[str, Tensor]:
+    return {name: column[: len(learner.replay)] for name, column in learner.replay.columns().items()}
+
+
+def weights(learner: MADDPG) -> dict[str, Tensor]:
+    return {
+        f"{part}.{name}": tensor.clone()
+        for part in ("actors", "critics", "guesses")
+        for name, tensor in learner._networks[part].state_dict().items()
+    }
+
+
+def changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> set[str]:
+    """The networks of which something changed, such as actors.members.0.1 and critics.0."""
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    return {name.split(".trunk")[0].split(".head")[0] for name in moved}
+
+
+def test_critics_see_all_observations_then_all_actions_in_the_order_of_agents() -> None:
+    """Rebuilt from what the game showed and was given; the second agent's critic is local."""
+    game = Recorder(listener(lanes=3, seed=1))
+    learner = MADDPG(game, replace(TINY, local=(1,)), seed=5)
+    learner.step()
+    rows, actions, _ = game.steps[0]
+    shown: list[Tensor] = []
+    for critic in learner.critics:
+        critic.trunk.register_forward_pre_hook(lambda _, inputs: shown.append(inputs[0]))
+    batch = stored(learner)
+    following = learner._next_actions(0, batch)
+    for agent in (0, 1):
+        learner._update_agent(agent, 0, batch, following)
+    central, local = shown[0], shown[2]
+    assert central.shape == (3, 3 + 11 + 3 + 5)
+    assert local.shape == (3, 11 + 5)
+    for lane in range(3):
+        speaker, ear = rows.obs[2 * lane][:3], rows.obs[2 * lane + 1]
+        word, way = (torch.eye(n)[actions[2 * lane + agent]] for agent, n in ((0, 3), (1, 5)))
+        assert torch.equal(central[lane], torch.cat((speaker, ear, word, way)))
+        assert torch.equal(local[lane], torch.cat((ear, way)))
+
+
+def test_tennis_critics_see_52_numbers() -> None:
+    learner = stepped(Tennis(lanes=2, seed=1), steps=1)
+    assert [critic.trunk[0].in_features for critic in learner.critics] == [52, 52]
+
+
+@pytest.mark.parametrize("infer", [False, True])
+def test_an_agents_step_moves_its_own_actor_and_critic_alone(infer: bool) -> None:
+    learner = stepped(listener(lanes=3, seed=1), replace(TINY, policies=2, infer=infer, learn_from=10**6, buffer=10**6))
+    batch = stored(learner)
+    before = weights(learner)
+    learner._update_agent(1, 1, batch, learner._next_actions(1, batch))
+    assert changed(before, weights(learner)) == {"actors.members.1.1", "critics.1"}
+
+
+def test_ensembles_learn_only_from_matches_they_played() -> None:
+    game = Recorder(listener(lanes=4, seed=1))
+    learner = MADDPG(game, replace(TINY, policies=3, batch=32, buffer=1000), seed=5)
+    seen: set[tuple[int, int]] = set()
+    update = learner._update_agent
+
+    def watched(agent: int, policy: int, batch: dict[str, Tensor], following: Tensor) -> Tensor:
+        assert (batch["policy"][:, agent] == policy).all()
+        before = weights(learner)
+        told = update(agent, policy, batch, following)
+        assert changed(before, weights(learner)) == {f"actors.members.{agent}.{policy}", f"critics.{agent}"}
+        seen.add((agent, policy))
+        return told
+
+    learner._update_agent = watched  # type: ignore[method-assign]
+    for _ in range(60):
+        learner.step()
+    assert seen == {(agent, policy) for agent in (0, 1) for policy in (0, 1, 2)}
+    # Rows are stored in the order of lanes, and matches last five decisions.
+    policy = stored(learner)["policy"].view(12, 5, 4, 2)
+    assert (policy == policy[:, :1]).all(), "one policy from the start of a match to its end"
+    assert len(policy[:, 0].reshape(-1, 2).unique(dim=0)) == 9, "agents draw independently"
+
+
+def test_the_matchs_policy_plays_it() -> None:
+    """Each actor of the ensemble always chooses its own number here."""
+    never = replace(TINY, policies=3, buffer=1000, learn_from=1001)
+    learner = MADDPG(game := Recorder(listener(lanes=4, seed=1)), never, seed=5)
+    with torch.no_grad():
+        for agent in (0, 1):
+            for policy in range(3):
+                head = learner.actors.member(agent, policy).head
+                head.weight.zero_()
+                head.bias.copy_(100.0 * torch.eye(head.out_features)[policy])
+    for _ in range(20):
+        learner.step()
+    actions = torch.stack([actions.view(4, 2) for _, actions, _ in game.steps])
+    assert torch.equal(actions.view(-1, 2), stored(learner)["policy"].long().view(-1, 2))
+
+
+class Product:
+    """One decision: both are paid the product of their numbers (or choices, -1 and 1); nothing is to be seen."""
+
+    name = "product"
+    agents = teams = 2
+    observation = Box(shape=(1,))
+    restarts_itself = True
+
+    def __init__(self, lanes: int, *, discrete: bool = False) -> None:
+        self.lanes = lanes
+        self.action: Box | Discrete = Discrete(n=2) if discrete else Box(shape=(1,), low=-1.0, high=1.0)
+        self.match = torch.zeros(lanes, dtype=torch.int64)
+
+    def decisions(self) -> Decisions:
+        lane, agent = torch.arange(self.lanes).repeat_interleave(2), torch.arange(2).repeat(self.lanes)
+        zero = torch.zeros_like(lane)
+        obs = torch.ones(len(lane), 1)
+        return Decisions(lane=lane, match=self.match[lane], team=agent, agent=agent, decision=zero, obs=obs)
+
+    def act(self, actions: Tensor) -> Outcome:
+        rows = self.decisions()
+        numbers = 2.0 * actions - 1.0 if isinstance(self.action, Discrete) else actions[:, 0]
+        reward = numbers.view(-1, 2).prod(dim=1).repeat_interleave(2)
+        self.match += 1
+        every = torch.arange(self.lanes)
+        length = torch.ones(self.lanes, dtype=torch.int64)
+        return Outcome(
+            lane=rows.lane,
+            agent=rows.agent,
+            reward=reward,
+            ended=every,
+            truncated=torch.zeros(self.lanes, dtype=torch.bool),
+            score=reward.view(-1, 2),
+            length=length,
+            last=rows,
+        )
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None: ...
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def load_state(self, state: dict[str, Tensor]) -> None: ...
+
+
+@pytest.mark.parametrize(("discrete", "variance"), [(False, 1 / 9), (True, 1.0)])
+def test_a_central_critic_explains_what_a_local_one_cannot(discrete: bool, variance: float) -> None:
+    """r = a1 a2 with random partners. Knowing a1 alone one expects 0 and errs by E[a1^2 a2^2]: 1/9 of numbers, 1 of
+    choices."""
+    config = MADDPGConfig(
+        hidden=(32, 32),
+        local=(1,),
+        warmup=10**9,
+        batch=256,
+        learn_from=256,
+        update_every=1,
+        critic_lr=1e-2,
+        buffer=50_000,
+    )
+    learner = stepped(Product(64, discrete=discrete), config, steps=400)
+    batch = stored(learner)
+    errors = []
+    for agent in (0, 1):
+        with torch.no_grad():
+            value = learner.critics[agent](*learner.critic_inputs(agent, batch["obs"], batch["action"]))
+        errors.append((value - batch["reward"][:, agent]).square().mean().item())
+    assert errors[0] < 0.01 * variance
+    assert errors[1] == pytest.approx(variance, rel=0.05)
+    assert (batch["discount"] == 0).all(), "nothing follows a terminal end"
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_two_agents_learn_to_agree(discrete: bool) -> None:
+    """The best that r = a1 a2 pays is 1; random play gets 0 on average."""
+    config = MADDPGConfig(hidden=(16,), batch=64, learn_from=256, update_every=1, noise_sigma=0.5, actor_lr=3e-3)
+    learner = stepped(game := Product(16, discrete=discrete), config, steps=300)
+    assert game.act(learner.policy()(game.decisions())).reward.mean() > 0.9
+
+
+def meadow_rows(n_step: int) -> tuple[MADDPG, list[list[tuple[float, ...]]]]:
+    """For each agent, of one match: (decision of the match, reward, discount, newest thing seen in what follows)."""
+    learner = stepped(PettingZoo(Meadow, lanes=1, seed=1), replace(TINY, n_step=n_step, gamma=0.5, learn_from=99), 6)
+    batch, ant = stored(learner), [learner.obs_of[0].start]
+    start = batch["obs"][:, ant].min()
+    turn = ((batch["obs"][:, ant[0]] - start) * 10).round()
+    told: list[list[tuple[float, ...]]] = [[], [], []]
+    for row in range(len(turn)):
+        for agent in range(3):
+            if batch["present"][row, agent]:
+                kept = (batch["reward"][row, agent].item(), batch["discount"][row, agent].item())
+                told[agent].append((turn[row].item(), *kept))
+    return learner, told
+
+
+def test_the_dead_do_not_bootstrap_and_the_cut_do() -> None:
+    """Meadow: the bee dies after 2 decisions, the cat (born after 3) is cut off after 5, the ant, and all, after 6."""
+    learner, (ant, bee, cat) = meadow_rows(1)
+    assert ant == [(turn, 1.0, 0.5) for turn in range(6)]
+    assert bee == [(0, 1.0, 0.5), (1, 1.0, 0.0)]
+    assert cat == [(3, 1.0, 0.5), (4, 1.0, 0.5)]
+    batch = stored(learner)
+    for row, place in ((4, 2), (5, 0)):
+        seen = batch["next_obs"][row, learner.obs_of[place].start + 2 * (place == 2)]
+        begun = batch["obs"][0, 0] + (row + 1) / 10
+        assert torch.isclose(seen, begun), "who is cut off bootstraps from what it saw then"
+        assert batch["next_present"][row, place]
+    assert not batch["next_present"][1, 1]
+    assert (batch["next_obs"][1, learner.obs_of[1]] == 0).all()
+
+
+def test_several_steps_stop_where_a_life_does() -> None:
+    """With up to three steps: 1 + 0.5 + 0.25 where no life begins or ends within."""
+    _, (ant, bee, cat) = meadow_rows(3)
+    # The bee's end after turn 1, the birth after 2, the cat's after 4, the ant's after 5: what waits is stored then.
+    assert sorted(ant) == [(0, 1.5, 0.25), (1, 1.0, 0.5), (2, 1.0, 0.5), (3, 1.5, 0.25), (4, 1.0, 0.5), (5, 1.0, 0.5)]
+    assert sorted(bee) == [(0, 1.5, 0.0), (1, 1.0, 0.0)]
+    assert sorted(cat) == [(3, 1.5, 0.25), (4, 1.0, 0.5)]
+
+
+def test_dead_agents_do_nothing_next_and_learn_nothing() -> None:
+    learner = stepped(PettingZoo(Meadow, lanes=1, seed=1), replace(TINY, learn_from=99), 6)
+    batch = stored(learner)
+    following = learner._next_actions(0, batch)
+    assert ((following[:, learner.action_of[1]] != 0).any(dim=1) == batch["next_present"][:, 1]).all()
+    alone = {name: column[2:3] for name, column in batch.items()}  # a row of the ant alone
+    before = weights(learner)
+    learner._update_agent(1, 0, alone, learner._next_actions(1, alone))
+    assert changed(before, weights(learner)) == set()
+
+
+def test_guesses_stand_for_the_others() -> None:
+    """With the other's target actor broken, the target that uses guesses is whole; and guesses become better."""
+    learner = stepped(listener(lanes=3, seed=1), replace(TINY, infer=True, learn_from=10**6, buffer=10**6))
+    batch = stored(learner)
+    with torch.no_grad():
+        learner._targets["actors"].member(1, 0).head.bias.fill_(torch.nan)  # type: ignore[operator]
+    torch.testing.assert_close(learner._next_actions(0, batch).sum(dim=1), torch.full((60,), 2.0))
+
+    def surprise() -> float:
+        log = torch.log_softmax(learner._guess(1, 0).logits(batch["obs"][:, learner.obs_of[0]]), dim=1)
+        return -(log * batch["action"][:, learner.action_of[0]]).sum(dim=1).mean().item()
+
+    batch["action"][:, learner.action_of[0]] = torch.tensor([0.0, 1.0, 0.0])  # the speaker always says the second word
+    before = surprise()
+    for _ in range(30):
+        learner._update_guesses()
+    assert surprise() < 0.3 * before
+
+
+@pytest.mark.parametrize("game", [lambda: listener(lanes=3, seed=1), lambda: Tennis(lanes=3, seed=1)])
+def test_rows_meet_by_id_and_not_by_place(game: Callable[[], Any]) -> None:
+    plain, shuffled = stepped(game(), steps=30), stepped(Shuffled(game()), steps=30)
+    for name, column in stored(plain).items():
+        assert torch.equal(column, stored(shuffled)[name]), name
+
+
+def test_acting_needs_actors_alone_and_each_row_only_itself() -> None:
+    learner = stepped(game := listener(lanes=3, seed=1), replace(TINY, policies=2))
+    actors, rows = learner.policy(), game.decisions()
+    assert not any("critic" in name for name, _ in actors.named_modules())
+    together = actors(rows)
+    assert torch.equal(torch.cat([actors(rows[row : row + 1]) for row in range(len(rows))]), together)
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(actors(rows[order]), together[order])
+    frozen = copy.deepcopy(actors.state_dict())
+    learner.step(), learner.step()
+    assert all(torch.equal(frozen[name], tensor) for name, tensor in actors.state_dict().items())
+
+
+RECIPE = Recipe(
+    game="mpe",
+    algorithm="maddpg",
+    mpe=MPEOptions(scenario="simple_tag_v3", max_cycles=7),
+    lanes=2,
+    threads=1,
+    seed=5,
+    decisions=80,
+    metrics_every=20,
+    save_seconds=0.0,
+    maddpg=replace(TINY, local=(3,), policies=2, infer=True, n_step=2, buffer=30, batch=4),
+)
+
+
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    whole = training(tmp_path / "whole", recipe=RECIPE)
+    advance(whole, RECIPE.decisions)
+    assert whole.learner.replay.rows_written > 2 * RECIPE.maddpg.buffer, "the replay must overflow"
+    assert whole.learner.updates > 10
+    whole.close()
+    recipe = tmp_path / "tag.toml"
+    recipe.write_text(to_toml(RECIPE))
+    script = Path(__file__).with_name("killed_run.py")
+    killed = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "run"), "rename latest.pt", "19", str(recipe)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again = training(tmp_path / "run", recipe=RECIPE)
+    assert 0 < again.decisions < RECIPE.decisions
+    advance(again, RECIPE.decisions)
+    again.close()
+    assert fingerprint(again) == fingerprint(whole)
+
+
+def test_a_run_is_evaluated_without_its_critics() -> None:
+    result = sparring.train(replace(RECIPE, save_seconds=60.0), run="tag")
+    path = result.path / "latest.pt"
+    content = checkpoint.read(path)
+    evaluation = sparring.evaluate("tag", matches=4, lanes=2)
+    assert (evaluation.game, evaluation.length, len(evaluation.agents)) == ("mpe", 7.0, 4)
+    for part in ("critics", "critics_target", "guesses", "guesses_target", "actors", "optimisers"):
+        del content["learner"][part]
+    checkpoint.write(path, content, Disk())
+    assert sparring.evaluate("tag", matches=4, lanes=2) == evaluation
+    policy = sparring.load("tag")
+    game = mpe(scenario="simple_tag_v3", lanes=2)
+    rows = game.decisions()
+    with pytest.raises(SparringError, match=r"an actor for each agent: give the Decisions of a game"):
+        policy.act(rows.obs)
+    own = rows.agent == 3
+    one = policy.of(3)
+    assert (one.inputs, policy.of(0).inputs) == (14, 16)
+    assert set(one.act(rows.obs[own, :14]).tolist()) <= set(range(5))
+    with pytest.raises(SparringError, match=r"agents 0 to 3, of 2 policies each: no agent 4 with policy 0"):
+        policy.of(4)
+
+
+def test_runs_of_tennis_are_drawn(tmp_path: Path) -> None:
+    recipe = Recipe(algorithm="maddpg", lanes=2, threads=1, decisions=20, maddpg=TINY)
+    sparring.train(recipe, run="team")
+    assert sparring.play("team", seconds=0.5, out=tmp_path / "rally.gif").path == tmp_path / "rally.gif"
+    assert sparring.evaluate("team", matches=2, lanes=2, episodes=0).matches == 2
+
+
+@pytest.mark.parametrize(
+    ("game", "changes", "line"),
+    [
+        (lambda: listener(lanes=1), {"local": (0, 2)}, r"maddpg.local = \[0, 2\]: mpe has agents 0 to 1, no 2$"),
+        (lambda: PettingZoo(Relay, lanes=1), {}, r"maddpg: relay forbids choices at times"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused(game: Callable[[], Game], changes: Any, line: str) -> None:
+    with pytest.raises(SparringError, match=line):
+        stepped(game(), replace(TINY, **changes))
+
+
+def test_agents_that_take_turns_are_refused() -> None:
+    class Open(Relay):
+        def observe(self, agent: str) -> Any:
+            return {**super().observe(agent), "action_mask": [1, 1, 1]}
+
+        def step(self, action: Any) -> None:
+            super().step(None if action is None else 2)
+
+    with pytest.raises(SparringError, match=r"maddpg: relay: agent 0 of lane 0 sat out a decision: MADDPG needs games"):
+        stepped(PettingZoo(Open, lanes=1))
