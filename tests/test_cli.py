@@ -146,7 +146,7 @@ def test_prune_removes_only_with_yes(sparring: Told) -> None:
         ("train tiny.toml --minutes 0", "minutes = 0.0: must be more than 0"),
         (
             "train tiny.toml --game chess",
-            "no game chess: there are tennis, loong, mpe; your own is passed as a factory, game=...",
+            "no game chess: there are tennis, loong, mpe; your own is a factory, game=..., or --own FILE.py:NAME",
         ),
         ("train tiny.toml --run ..", 'run name ".." cannot be used: give a name such as tennis-1, or a path'),
         ("evaluate tiyn", "no run tiyn in runs: there are no runs yet; start one: sparring train tennis"),

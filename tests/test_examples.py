@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -11,13 +12,16 @@ import torch
 from scripted import example, keeper
 
 import sparring
+from sparring.cli import main
+from sparring.errors import SparringError
 from sparring.games.checker import check_game
+from sparring.games.own import own_game
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def test_all_examples_are_tried_here() -> None:
-    names = {"own_game", "own_reward", "scripted_player", "tutorial_loop"}
+    names = {"own_game", "own_pettingzoo", "own_reward", "scripted_player", "tutorial_loop"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == names
 
 
@@ -29,6 +33,33 @@ def test_own_game_is_sound_and_trains(capsys: pytest.CaptureFixture[str]) -> Non
     assert "checks passed: shape, ids" in printed
     assert "mean score 0." in printed
     assert sparring.load("meet").game == "meet"
+
+
+@pytest.mark.parametrize("method", ["ddpg", "maddpg"])
+def test_own_pettingzoo_trains_by_one_command(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    own = ["--own", f"{EXAMPLES / 'own_pettingzoo.py'}:Plank"]
+    short = ["--decisions", "400", f"--{method}.learn-from", "200", f"--{method}.batch", "16"]
+    assert main(["train", f"own-{method}", *own, *short, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["updates"] > 10
+    assert main(["evaluate", f"own-{method}", *own, "--matches", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["game"] == "plank"
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("plank", r"own = plank: give a file and a name in it, such as my_game.py:parallel_env"),
+        ("none.py:Plank", r"own = none.py:Plank: there is no file none.py"),
+        (f"{EXAMPLES / 'own_game.py'}:LENGTH", r"own_game.py has no class or function LENGTH"),
+    ],
+)
+def test_games_that_are_not_there_are_one_line(word: str, line: str) -> None:
+    with pytest.raises(SparringError, match=line):
+        own_game(word)
+
+
+def test_a_file_may_hold_a_game_of_the_decision_stream() -> None:
+    assert own_game(f"{EXAMPLES / 'own_game.py'}:Meet")(lanes=2, seed=0).name == "meet"
 
 
 def test_own_reward_reaches_the_learner_and_leaves_the_score() -> None:

@@ -154,7 +154,7 @@ def test_a_run_can_have_the_users_own_game() -> None:
     other = sparring.train(TINY, run="two", game=lambda lanes, seed: Other(lanes=lanes, seed=seed), console=SILENT)
     policy = sparring.load("two")
     assert policy.game == "other"
-    with pytest.raises(SparringError, match="no game other: there are tennis, loong, mpe; your own is passed"):
+    with pytest.raises(SparringError, match="no game other: there are tennis, loong, mpe; your own is a factory"):
         sparring.evaluate(policy)
     assert sparring.evaluate(policy, game=Other, matches=2, lanes=2).game == "other"
     with pytest.raises(SparringError, match='run two was started with game = "other", this command says "tennis"'):

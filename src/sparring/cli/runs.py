@@ -13,6 +13,7 @@ from rich.table import Table
 
 from sparring.cli.words import STOPPED, Switch, parsed, pick, print_json, progress_line
 from sparring.errors import SparringError
+from sparring.games.own import own_game
 from sparring.judge.films import play_teacher
 from sparring.judge.match import verdict_of
 from sparring.judge.verdicts import MATCHES
@@ -35,6 +36,7 @@ TRAIN_HELP = """Train a recipe, or continue its run from the last checkpoint.
   sparring train tennis --seed 3             # run tennis-seed-3
   sparring train my.toml --run try-2 --ddpg.actor-lr 1e-3
   sparring train loong-tiny                  # Loong
+  sparring train own-maddpg --own my_game.py:parallel_env
 
 Recipes: {recipes}, or a .toml file. The settings below can be given in the file or as flags; flags win."""
 
@@ -84,6 +86,8 @@ class TrainFlags:
     """Name of the run, below $SPARRING_RUNS (default ./runs), or a path. Default: the recipe's name."""
     minutes: float | None = None
     """Stop after this many minutes; the same command again goes on."""
+    own: str | None = None
+    """A game of your own, FILE.py:NAME; NAME makes a PettingZoo environment or a game of the decision stream."""
     json: Switch = False
     """Print the result as JSON; lines and progress go to stderr."""
     settings: Annotated[Recipe, tyro.conf.arg(name="")] = field(default_factory=Recipe)
@@ -95,7 +99,8 @@ def train(flags: TrainFlags) -> int:
     run = Path(flags.recipe).stem if flags.run is None else flags.run
     if flags.run is None and recipe.seed != load_recipe(flags.recipe).seed:
         run += f"-seed-{recipe.seed}"
-    result = train_run(recipe, run=run, minutes=flags.minutes, console=Console(stderr=flags.json))
+    game = None if flags.own is None else own_game(flags.own)
+    result = train_run(recipe, run=run, minutes=flags.minutes, game=game, console=Console(stderr=flags.json))
     if flags.json:
         print_json(result.json())
     return 128 + result.signal if result.signal else 0
@@ -105,6 +110,7 @@ def evaluate(
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     *,
     opponent: str | None = None,
+    own: str | None = None,
     against: str = "starter",
     maps: Annotated[str, tyro.conf.arg(metavar="shipped|DIR|generated:SEED:COUNT")] = "shipped",
     matches: int | None = None,
@@ -119,6 +125,7 @@ def evaluate(
     Args:
         run: A run's name or path.
         opponent: Not Loong: another run to play against, sides alternating. Default: the run plays itself.
+        own: The run's game, FILE.py:NAME, where it was trained on one of your own.
         against: Loong: the opponent, starter, a scripted player, a bot or a run.
         maps: Loong: the judge's own maps, a folder of map files, or generated ones.
         matches: How many matches to play. Default: 100, of Loong 72.
@@ -134,7 +141,8 @@ def evaluate(
             raise SparringError(f"run {Path(run).name} plays loong: name its opponent with --against")
         return _evaluate_loong(run, against, maps, 72 if matches is None else matches, seed or 0, workers, out, json)
     matches, seed = 100 if matches is None else matches, 1_000_000 if seed is None else seed
-    found = evaluation.evaluate(run, opponent=opponent, matches=matches, seed=seed, episodes=episodes)
+    game = None if own is None else own_game(own)
+    found = evaluation.evaluate(run, opponent=opponent, matches=matches, seed=seed, episodes=episodes, game=game)
     if json:
         print_json(found.json())
         return 0

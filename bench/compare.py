@@ -1,0 +1,122 @@
+"""MADDPG against independent DDPG on the particle environments: seeds, intervals, and the paper's measures.
+
+    .venv/bin/python bench/compare.py [--task speaker-listener] [--methods maddpg ddpg] [--seeds 5] [--decisions 150000]
+
+One run after another, seed by seed, each an ordinary run named compare-TASK-METHOD-SEED. A finished run is measured
+without noise on matches that no run trained on, and its row added to compare-TASK.jsonl in the folder of runs.
+Interrupt it: the same command goes on with what is not in that file. The table at the end counts every row that is.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+from numpy.typing import NDArray
+from rich.console import Console
+
+import sparring
+from sparring.games.api import Decisions
+from sparring.runs.folder import RunFolder, runs_folder
+from sparring.runs.metrics import json_line, read_json_lines
+
+MATCHES = 1_000
+SEED = 1_000_000
+"""Of the matches that measure: far from those of training."""
+REACHED = 0.04 + 0.075
+"""Speaker-listener: radii of landmark and listener; nearer than this they overlap."""
+
+
+def measure(run: str, scenario: str) -> dict[str, float]:
+    """Mean scores of agents by name, and of speaker-listener how far from its goal the listener ends."""
+    game: Any = sparring.make("mpe", lanes=100, seed=SEED, scenario=scenario)
+    policy = sparring.load(run)
+    scores: list[Any] = []
+    ends: list[NDArray[np.float64]] = []
+    while len(scores) < MATCHES:
+        outcome = game.act(policy.act(game.decisions()))
+        scores += outcome.score.tolist()
+        if scenario == "simple_speaker_listener_v4" and len(outcome.ended):
+            ends.append(distances(outcome.last))
+        game.restart(outcome.ended)
+    told = dict(zip(game.names, np.mean(scores, axis=0).tolist(), strict=True))
+    if ends:
+        told["distance"] = float(np.mean(np.concatenate(ends)))
+        told["reached"] = float(np.mean(np.concatenate(ends) < REACHED))
+    if scenario == "simple_tag_v3":
+        told["touches"] = told["adversary_0"] / 10  # a touch pays every predator 10
+    return told
+
+
+def distances(last: Decisions) -> NDArray[np.float64]:
+    """From the listener to the landmark whose colour the speaker sees, of every match that ended."""
+    speaker, listener = last.obs[last.agent == 0], last.obs[last.agent == 1]
+    goal = speaker[:, :3].argmax(dim=1)
+    away = listener[:, 2:8].view(-1, 3, 2)[torch.arange(len(goal)), goal]
+    return np.asarray(away.norm(dim=1).double().numpy())
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """The 95% interval of the mean over seeds, by the bootstrap (percentiles)."""
+    random = np.random.default_rng(0)
+    means = random.choice(values, size=(10_000, len(values))).mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def main(
+    task: str = "speaker-listener",
+    methods: tuple[str, ...] = ("maddpg", "ddpg"),
+    seeds: int = 5,
+    decisions: int = 150_000,
+    keep: bool = False,
+) -> None:
+    """task: recipes TASK-METHOD are run. seeds: how many, from 0. keep: keep the replay of finished runs."""
+    table = runs_folder() / f"compare-{task}.jsonl"
+    for seed in range(seeds):
+        for method in methods:
+            done = {(row["method"], row["seed"], row["decisions"]) for row in read_json_lines(table)}
+            if (method, seed, decisions) not in done:
+                play(task, method, seed, decisions, table, keep)
+    rows = [row for row in read_json_lines(table) if row["decisions"] == decisions]
+    show(rows, methods)
+
+
+def play(task: str, method: str, seed: int, decisions: int, table: Path, keep: bool) -> None:
+    recipe = f"{task}-{method}"
+    run = f"compare-{recipe}-{seed}"
+    result = sparring.train(recipe, run=run, seed=seed, decisions=decisions, console=Console(quiet=True))
+    if result.signal:  # Ctrl-C or SIGTERM: this run is saved, and the script is meant, too
+        raise SystemExit(128 + result.signal)
+    measured = measure(run, sparring.load_recipe(recipe).mpe.scenario)
+    row = {"method": method, "seed": seed, "decisions": decisions, "minutes": result.minutes, **measured}
+    with table.open("ab") as file:
+        file.write(json_line(row))
+    print(json.dumps(row), flush=True)
+    if not keep:
+        shutil.rmtree(RunFolder(run).replay)
+
+
+def show(rows: list[dict[str, Any]], methods: tuple[str, ...]) -> None:
+    names = [name for name in rows[0] if name not in ("method", "seed", "decisions", "minutes")]
+    print("\n| method | seeds | measure | median | middle half | mean, 95% interval |")
+    print("|---|---|---|---|---|---|")
+    for method in methods:
+        own = [row for row in rows if row["method"] == method]
+        for name in names if own else []:
+            values = [row[name] for row in own]
+            first, middle, third = np.quantile(values, [0.25, 0.5, 0.75])
+            low, high = interval(values)
+            print(
+                f"| {method} | {len(own)} | {name} | {middle:.3f} | {first:.3f} to {third:.3f} "
+                f"| {np.mean(values):.3f} ({low:.3f} to {high:.3f}) |"
+            )
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
