@@ -200,9 +200,9 @@ def test_a_central_critic_explains_what_a_local_one_cannot(discrete: bool, varia
     """r = a1 a2 with random partners. Knowing a1 alone one expects 0 and errs by E[a1^2 a2^2]: 1/9 of numbers, 1 of
     choices."""
     config = MADDPGConfig(
-        hidden=(32,), local=(1,), warmup=10**9, batch=256, learn_from=256, update_every=1, buffer=20_000
+        hidden=(32,), local=(1,), warmup=10**9, batch=128, learn_from=256, update_every=1, buffer=20_000
     )
-    learner = stepped(Product(64, discrete=discrete), config, steps=300)
+    learner = stepped(Product(64, discrete=discrete), config, steps=150)
     batch = stored(learner)
     errors = []
     for agent in (0, 1):
@@ -217,7 +217,9 @@ def test_a_central_critic_explains_what_a_local_one_cannot(discrete: bool, varia
 @pytest.mark.parametrize("discrete", [False, True])
 def test_two_agents_learn_to_agree(discrete: bool) -> None:
     """The best that r = a1 a2 pays is 1; random play gets 0 on average."""
-    config = MADDPGConfig(hidden=(16,), batch=64, learn_from=256, update_every=1, noise_sigma=0.5, actor_lr=3e-3)
+    config = MADDPGConfig(
+        hidden=(16,), batch=64, learn_from=256, update_every=1, noise_sigma=0.5, actor_lr=3e-3, buffer=10_000
+    )
     learner = stepped(game := Product(16, discrete=discrete), config, steps=300)
     assert game.act(learner.policy()(game.decisions())).reward.mean() > 0.9
 
