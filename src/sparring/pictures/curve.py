@@ -45,6 +45,7 @@ def draw_curve(
     groups: Mapping[str, str] | None = None,
     solved: float = 0.5,
     title: str = "Tennis",
+    words: tuple[str, str, str] = ("racket", "rally", "rallies"),
 ) -> None:
     """Draws the better racket's score over the rallies of one run, or compares several runs; writes a PNG at `path`.
 
@@ -52,19 +53,21 @@ def draw_curve(
     groups: run name to group (e.g. its recipe); a group of several runs shows their median and range. Runs that are
             missing here, or all without `groups`, stand for themselves
     solved: the average over 100 rallies that counts as solved
+    words:  what the game calls an agent, a match, and several
 
     Raises SparringError where the file cannot be written; a file that was there is then as it was.
     """
-    figure, axes = new_chart(title, xlabel="rallies", ylabel="score of the better racket")
+    agent, match, matches = words
+    figure, axes = new_chart(title, xlabel=matches, ylabel=f"score of the better {agent}")
     runs = {name: _Run(rows, solved) for name, rows in series.items() if rows}
     if not runs:
-        axes.text(0.5, 0.4, "no rally has ended yet", transform=axes.transAxes, ha="center", color=FAINT, size=13)
+        axes.text(0.5, 0.4, f"no {match} has ended yet", transform=axes.transAxes, ha="center", color=FAINT, size=13)
         _set_limits(axes, WINDOW, np.zeros(0), solved)
     elif len(series) == 1:
-        _draw_run(axes, next(iter(runs.values())), solved)
+        _draw_run(axes, next(iter(runs.values())), solved, match)
     else:
-        _draw_groups(axes, runs, groups or {}, solved)
-    _draw_solved_line(axes, solved)
+        _draw_groups(axes, runs, groups or {}, solved, match)
+    _draw_solved_line(axes, solved, match)
     if axes.get_legend_handles_labels()[0]:
         columns = 3 if len(series) == 1 else 1
         figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=9.5, labelcolor=INK)
@@ -91,11 +94,11 @@ class _Run:
         self.solved = solved_at(self.best, solved)
 
 
-def _draw_run(axes: Axes, run: _Run, solved: float) -> None:
+def _draw_run(axes: Axes, run: _Run, solved: float, match: str) -> None:
     """Every rally as a dot, the average as a line (dashed until it covers 100), the solved mark, decisions on top."""
     colour = COLOURS[0]
     size = float(np.interp(len(run.best), [200, 5000], [14, 4]))
-    axes.scatter(run.number, run.best, s=size, color=colour, alpha=0.22, linewidths=0, label="one rally")
+    axes.scatter(run.number, run.best, s=size, color=colour, alpha=0.22, linewidths=0, label=f"one {match}")
     axes.plot(run.number[:WINDOW], run.average[:WINDOW], color=colour, lw=1.4, ls=_DASHED)
     now = run.average[-1]
     if run.start:
@@ -105,16 +108,16 @@ def _draw_run(axes: Axes, run: _Run, solved: float) -> None:
         axes.plot([], [], color=colour, lw=1.4, ls=_DASHED, label=f"average so far (now {now:.2f})")
     _set_limits(axes, int(run.number[-1]), run.best, solved)
     if run.solved is not None:
-        _draw_solved_mark(axes, run, run.solved)
+        _draw_solved_mark(axes, run, run.solved, match)
     if run.decision[-1] > 0:
         _draw_decisions(axes, run)
 
 
-def _draw_solved_mark(axes: Axes, run: _Run, index: int) -> None:
+def _draw_solved_mark(axes: Axes, run: _Run, index: int, match: str) -> None:
     x, y = run.number[index], run.average[index]
     axes.plot([x, x], [axes.get_ylim()[0], y], color=_SOLVED_COLOUR, lw=1, ls=":")
     axes.plot([x], [y], "o", ms=8, color=_SOLVED_COLOUR, mec=PAPER, mew=1.5, zorder=5)
-    text = f"solved at rally {x:,}"
+    text = f"solved at {match} {x:,}"
     if run.decision[index] > 0:
         text += f"\n{run.decision[index]:,} decisions"
     low, high = axes.get_ylim()
@@ -149,7 +152,7 @@ def _draw_decisions(axes: Axes, run: _Run) -> None:
     upper.spines["top"].set_visible(False)
 
 
-def _draw_groups(axes: Axes, runs: Mapping[str, _Run], groups: Mapping[str, str], solved: float) -> None:
+def _draw_groups(axes: Axes, runs: Mapping[str, _Run], groups: Mapping[str, str], solved: float, match: str) -> None:
     """The averages: each run thin with its solved mark (dashed under 100 rallies), each group's median and range."""
     members: dict[str, list[_Run]] = {}
     for name, run in runs.items():
@@ -166,7 +169,7 @@ def _draw_groups(axes: Axes, runs: Mapping[str, _Run], groups: Mapping[str, str]
                 axes.plot([x], [y], "o", ms=5, color=colour, mec=PAPER, mew=0.8, zorder=5)
         if not alone:
             _draw_median(axes, [run for run in group if run.start], colour)
-        axes.plot([], [], color=colour, lw=2.4, label=_group_label(name, group))
+        axes.plot([], [], color=colour, lw=2.4, label=_group_label(name, group, match))
     averages = np.concatenate([run.average[run.start :] for run in runs.values()])
     _set_limits(axes, max(int(run.number[-1]) for run in runs.values()), averages, solved)
 
@@ -183,19 +186,19 @@ def _draw_median(axes: Axes, group: Sequence[_Run], colour: str) -> None:
     axes.plot(numbers, np.median(averages, axis=0), color=colour, lw=2.6)
 
 
-def _group_label(name: str, group: Sequence[_Run]) -> str:
+def _group_label(name: str, group: Sequence[_Run], match: str) -> str:
     """Name, number of runs, how many were solved and after how many rallies."""
     shown = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
     rallies = [int(run.number[run.solved]) if run.solved is not None else np.inf for run in group]
     median = float(np.median(rallies))
     if len(group) == 1:
-        return f"{shown}: solved at rally {median:,.0f}" if np.isfinite(median) else f"{shown}: not solved"
+        return f"{shown}: solved at {match} {median:,.0f}" if np.isfinite(median) else f"{shown}: not solved"
     label = f"{shown}: {len(group)} runs (median and range), {np.isfinite(rallies).sum()} solved"
-    return f"{label}, the median at rally {median:,.0f}" if np.isfinite(median) else label
+    return f"{label}, the median at {match} {median:,.0f}" if np.isfinite(median) else label
 
 
-def _draw_solved_line(axes: Axes, solved: float) -> None:
-    label = f"solved: {WINDOW}-rally average of {solved:g}"
+def _draw_solved_line(axes: Axes, solved: float, match: str) -> None:
+    label = f"solved: {WINDOW}-{match} average of {solved:g}"
     axes.axhline(solved, color=_SOLVED_COLOUR, lw=1.2, ls=(0, (5, 3)), label=label)
 
 

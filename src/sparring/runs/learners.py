@@ -137,5 +137,14 @@ def make_measure(recipe: Recipe) -> Measure:
     """What counts the recipe's matches."""
     if recipe.game == "loong":
         return LoongMeasure(recipe.solved_score)
-    words = ("racket", "rally", "rallies") if recipe.game == "tennis" else ("agent", "match", "matches")
-    return Measure(recipe.solved_score, words=words)
+    return Measure(recipe.solved_score, words=words_of(recipe.game))
+
+
+def words_of(game: str) -> tuple[str, str, str]:
+    """What the game calls an agent, a match, and several."""
+    return ("racket", "rally", "rallies") if game == "tennis" else ("agent", "match", "matches")
+
+
+def title_of(recipe: Recipe) -> str:
+    """The game's name on a picture."""
+    return recipe.mpe.scenario if recipe.game == "mpe" else recipe.game.capitalize()

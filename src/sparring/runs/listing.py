@@ -12,7 +12,7 @@ from typing import Any, Literal
 from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, all_runs, find_run, runs_folder
-from sparring.runs.learners import make_measure
+from sparring.runs.learners import make_measure, title_of, words_of
 from sparring.runs.metrics import Solved, read_loong_matches, read_matches
 from sparring.runs.recipe import Recipe
 from sparring.settings import from_table, to_toml
@@ -180,7 +180,16 @@ def compare(runs: Sequence[str | Path] = (), *, out: Path | None = None) -> Comp
     else:
         from sparring.pictures.curve import draw_curve
 
-        draw_curve({run: read_matches(path) for run, path in paths.items()}, out, groups=names)
+        first = infos[0].recipe
+        assert first is not None
+        draw_curve(
+            {run: read_matches(path) for run, path in paths.items()},
+            out,
+            groups=names,
+            solved=first.solved_score,
+            title=title_of(first),
+            words=words_of(first.game),
+        )
     return Comparison(runs=tuple(infos), groups=tuple(groups), picture=out)
 
 

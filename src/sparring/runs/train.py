@@ -20,6 +20,7 @@ from rich.console import Console
 from sparring.errors import SparringError
 from sparring.games.api import Game
 from sparring.runs.folder import RunFolder
+from sparring.runs.learners import title_of, words_of
 from sparring.runs.metrics import Solved, read_loong_matches, read_matches
 from sparring.runs.progress import Progress, Standing, clock
 from sparring.runs.recipe import Recipe, change_recipe, check_recipe, load_recipe
@@ -270,4 +271,10 @@ def draw(folder: RunFolder, recipe: Recipe) -> None:
 
     rows = read_matches(folder.matches)
     if rows:
-        draw_curve({folder.name: rows}, folder.curve, solved=recipe.solved_score)
+        draw_curve(
+            {folder.name: rows},
+            folder.curve,
+            solved=recipe.solved_score,
+            title=title_of(recipe),
+            words=words_of(recipe.game),
+        )
