@@ -15,7 +15,7 @@ from test_loong_networks import some_bytes, some_masks
 from test_student import NARROW
 
 from sparring import _core
-from sparring.distil.quantise import ExactStudent, IntegerStudent, integers
+from sparring.distil.quantise import CoreStudent, ExactStudent, IntegerStudent, integers
 from sparring.errors import SparringError
 from sparring.policies.actions import unpack
 from sparring.policies.fixed_point import GATE, HIDDEN, SIGNED, UNIT, Dense, gate_tables
@@ -72,7 +72,7 @@ class AllWays:
 
     def __init__(self, student: Student, n: int, memory: NDArray[np.int16] | None = None) -> None:
         self.integers = integers(student)
-        self.exact, self.blob = ExactStudent(self.integers), self.integers.blob()
+        self.exact, self.core = ExactStudent(self.integers), CoreStudent(self.integers)
         self.memory = self.integers.newborn(n) if memory is None else memory
 
     def step(self, inputs: NDArray[np.uint8], mask: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -81,11 +81,11 @@ class AllWays:
             tree, after = self.exact.step(torch.from_numpy(inputs), torch.from_numpy(mask), state)
             mode = tree.mode().numpy()
         packed, memory = self.integers.step(inputs, mask, self.memory)
-        core_packed, core_memory = _core.net_step(self.blob, inputs, mask, self.memory)
-        np.testing.assert_array_equal(after.numpy() / UNIT.unit, memory)
-        np.testing.assert_array_equal(mode, packed)
-        np.testing.assert_array_equal(core_memory, memory)
-        np.testing.assert_array_equal(core_packed, packed)
+        chosen, core_after = self.core.step(torch.from_numpy(inputs), torch.from_numpy(mask), state.float())
+        for other in (after, core_after):
+            np.testing.assert_array_equal(other.numpy() / UNIT.unit, memory)
+        for choices in (mode, chosen.mode().numpy()):
+            np.testing.assert_array_equal(choices, packed)
         self.memory = memory
         return packed
 

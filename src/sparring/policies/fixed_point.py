@@ -91,6 +91,24 @@ class _StraightThrough(torch.autograd.Function):
         return gradients[0], None
 
 
+class _Round(torch.autograd.Function):
+    """In place. The gradient passes through what is rounded, and is zero at the limits."""
+
+    @staticmethod
+    def forward(ctx: Any, counts: Tensor, to: Format) -> Tensor:
+        real = counts.floor_().clamp_(to.low, to.high).mul_(to.unit)
+        ctx.mark_dirty(counts)
+        ctx.save_for_backward(real)
+        ctx.to = to
+        return real
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        (real,), to = ctx.saved_tensors, ctx.to
+        inside = torch.ops.aten.hardtanh_backward(gradients[0], real, to.low * to.unit, to.high * to.unit)
+        return inside.mul_(to.unit), None
+
+
 def straight_through(smooth: Tensor, exact: Tensor) -> Tensor:
     """`exact`, with the gradient of `smooth`."""
     out: Tensor = _StraightThrough.apply(smooth, exact)  # type: ignore[no-untyped-call]
@@ -113,8 +131,15 @@ class Switched(nn.Module):
 
     def settle(self, x: Tensor, to: Format) -> Tensor:
         """Within the limits of a format, and a whole number of its units where quantised: rounded half up."""
-        x = x.clamp(to.low * to.unit, to.high * to.unit)
-        return straight_through(x, (x / to.unit + 0.5).floor() * to.unit) if self.quantised else x
+        if not self.quantised:
+            return functional.hardtanh(x, to.low * to.unit, to.high * to.unit)
+        return self.rounded(x / to.unit + 0.5, to)
+
+    @staticmethod
+    def rounded(counts: Tensor, to: Format) -> Tensor:
+        """The number that so many units and a half stand for, rounded down and cut. `counts` is overwritten."""
+        real: Tensor = _Round.apply(counts, to)  # type: ignore[no-untyped-call]
+        return real
 
     def sigmoid(self, x: Tensor) -> Tensor:
         """x: in GATE -> in UNIT."""
@@ -180,16 +205,21 @@ class FixedPoint(Switched):
         self.frozen = self._real(rows)
 
     def arrays(self) -> tuple[Tensor, Tensor | None]:
-        """What inputs are multiplied by and what is added, in real units."""
-        if self.frozen is not None:
-            return self.frozen
+        """What inputs are multiplied by and what is added: where quantised so that `rounded` can follow."""
         if not self.quantised:
             return self.weight, self.bias
-        weight, bias = self._real(self.table())
-        return (
-            straight_through(self.weight, weight),
-            None if self.bias is None or bias is None else straight_through(self.bias, bias),
-        )
+        if self.frozen is not None:
+            weight, bias = self.frozen
+        else:
+            weight, bias = self._real(self.table())
+            weight = straight_through(self.weight, weight)
+            bias = None if self.bias is None or bias is None else straight_through(self.bias, bias)
+        # Units of what comes out, and the half that rounding adds, once for each weight and not for each number.
+        return weight / self.target.unit, None if bias is None else bias / self.target.unit + 0.5
+
+    def finish(self, sums: Tensor) -> Tensor:
+        """What comes out, from what `arrays` made. `sums` is overwritten."""
+        return self.rounded(sums, self.target) if self.quantised else self.settle(sums, self.target)
 
     def _real(self, rows: IntegerRows) -> tuple[Tensor, Tensor | None]:
         step = rows.step.view(-1, *[1] * (self.weight.dim() - 1))
@@ -213,8 +243,8 @@ class Dense(FixedPoint):
         weight, bias = self.arrays()
         x, weight = _as_numbers(x, weight)
         if bias is not None and chosen is not None:
-            return self.settle(functional.linear(x, weight) + functional.embedding(chosen, bias), self.target)
-        return self.settle(functional.linear(x, weight, bias), self.target)
+            return self.finish(functional.linear(x, weight) + functional.embedding(chosen, bias))
+        return self.finish(functional.linear(x, weight, bias))
 
 
 class Convolution(FixedPoint):
@@ -227,7 +257,7 @@ class Convolution(FixedPoint):
     def forward(self, x: Tensor) -> Tensor:
         weight, bias = self.arrays()
         x, weight = _as_numbers(x, weight)
-        return self.settle(functional.conv2d(x, weight, bias, self.stride, padding=1), self.target)
+        return self.finish(functional.conv2d(x, weight, bias, self.stride, padding=1))
 
 
 class Tables(FixedPoint):
@@ -241,10 +271,12 @@ class Tables(FixedPoint):
 
     def forward(self, entry: Tensor) -> Tensor:
         weight, _ = self.arrays()
+        if self.quantised:
+            weight = weight + 0.5
         tables, entries, width = weight.shape
         first = torch.arange(tables, device=entry.device) * entries
         codes = functional.embedding(entry + first, weight.view(tables * entries, width))
-        return self.settle(codes.flatten(1), self.target)
+        return self.finish(codes.flatten(1))
 
 
 class Memory(Switched):
