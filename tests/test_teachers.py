@@ -219,6 +219,9 @@ def test_a_match_is_filmed_round_by_round(tmp_path: Path, place: Path) -> None:
         assert picture.n_frames == len(shown)  # type: ignore[attr-defined]
     with pytest.raises(SparringError, match=r"written as \.gif or \.mp4, not as 'a.png'; try a.gif"):
         play_teacher("one", map=str(arena), replay=replay, picture=tmp_path / "a.png")
+    assert main(["replay", "film", str(replay), "--out", str(tmp_path / "again.gif")]) == 0
+    with Image.open(tmp_path / "again.gif") as again:
+        assert again.n_frames == len(shown)
 
 
 def test_the_verbs_of_runs_play_loong_in_the_judge(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sparring.errors import SparringError
 
 if TYPE_CHECKING:
+    from sparring.export.bot import Exported, export_bot
     from sparring.games.registry import make
     from sparring.runs.evaluate import Evaluation, evaluate
     from sparring.runs.listing import compare, list_runs, prune
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from sparring.runs.train import RunResult, train
 
 _HOMES = {
+    "export_bot": "export.bot",
+    "Exported": "export.bot",
     "make": "games.registry",
     "Recipe": "runs.recipe",
     "load_recipe": "runs.recipe",
@@ -45,6 +48,7 @@ _HOMES = {
 
 __all__ = [
     "Evaluation",
+    "Exported",
     "Recipe",
     "RunResult",
     "SparringError",
@@ -52,6 +56,7 @@ __all__ = [
     "TrainedTeacher",
     "compare",
     "evaluate",
+    "export_bot",
     "list_runs",
     "load",
     "load_recipe",

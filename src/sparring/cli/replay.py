@@ -9,15 +9,16 @@ import tyro
 
 from sparring.cli.words import Switch, parsed, pick, print_json, printable
 from sparring.errors import SparringError
-from sparring.judge.replay_format import Standing
+from sparring.judge.replay_format import Standing, read_replay
 from sparring.judge.replay_report import check_replay, report_replay
 
 REPLAY_HELP = """Replays of Loong, ours and the organisers': what is in one, and whether our engine plays the same.
 
-usage: sparring replay [show | check] ...
+usage: sparring replay [show | check | film] ...
 
   sparring replay show my.replay
-  sparring replay check my.replay other.replay"""
+  sparring replay check my.replay other.replay
+  sparring replay film my.replay --out my.gif"""
 
 SHOW_HELP = """Say what is in replay files: players, seed, map, result.
 
@@ -29,6 +30,11 @@ CHECK_HELP = """Play the matches of replay files again in our engine, and compar
   sparring replay check my.replay other.replay
 
 A replay that a contest site stripped of its seed or of its pearl countdowns cannot be played again; it says so."""
+
+FILM_HELP = """Draw the match of a replay as an animated picture, .gif or .mp4.
+
+  sparring match arena hunter forager --replay my.replay
+  sparring replay film my.replay --out my.gif"""
 
 ReplayPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE ...")]
 
@@ -82,6 +88,21 @@ def replay_check(files: ReplayPaths, *, json: Switch = False) -> int:
     return max({"equal": 0, "differs": 1, "unplayable": 2}[check.status] for check in checks)
 
 
+def replay_film(file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")], *, out: Path) -> int:
+    """Film a replay.
+
+    Args:
+        file: A replay file.
+        out: The picture, .gif or .mp4.
+    """
+    from sparring.judge.films import film  # not for every verb of this file: it takes a second
+
+    replay = read_replay(file)
+    film(file, out, title=f"{replay.bot_a} (red) and {replay.bot_b} (blue)")
+    print(f"picture: {out}")
+    return 0
+
+
 def _named(files: tuple[Path, ...]) -> tuple[Path, ...]:
     if not files:
         raise SparringError("no replay named: give a replay file")
@@ -97,5 +118,6 @@ def replay_verb(given: list[str]) -> int:
     verbs = {
         "show": parsed("sparring replay show", replay_show, SHOW_HELP),
         "check": parsed("sparring replay check", replay_check, CHECK_HELP),
+        "film": parsed("sparring replay film", replay_film, FILM_HELP),
     }
     return pick("sparring replay", given, verbs, REPLAY_HELP)
