@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import islice
@@ -330,21 +330,19 @@ def _play(job: Job, *, builds: _Builds) -> PlayedMatch:
 class _Life:
     dragon: int
     init: bytes
-    blocks: list[bytes]
-    answers: list[Answer]
-
-    @property
-    def newborn(self) -> bool:
-        """Whether it was born of a split."""
-        return not self.blocks[0].startswith(b"ROUND 0\n")
+    newborn: bool  # of a split
+    blocks: list[bytes] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
 
 
 def _lives(recording: Recording, team: str) -> list[_Life]:
     """What the dragons of a team were told and replied."""
     lives: dict[int, _Life] = {}
+    begun = False
     for event in recording:
+        begun = begun or isinstance(event, Turn)
         if isinstance(event, Spawn) and f"TEAM {team}\n".encode() in event.init:
-            lives[event.dragon] = _Life(event.dragon, event.init, [], [])
+            lives[event.dragon] = _Life(event.dragon, event.init, begun)
         elif isinstance(event, Turn) and event.dragon in lives:
             lives[event.dragon].blocks.append(event.block)
             lives[event.dragon].answers.append(event.answer)
