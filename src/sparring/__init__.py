@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from sparring.errors import SparringError
 
 if TYPE_CHECKING:
-    from sparring.export.bot import Exported, export_bot
     from sparring.games.registry import make
     from sparring.runs.evaluate import Evaluation, evaluate
     from sparring.runs.listing import compare, list_runs, prune
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from sparring.runs.train import RunResult, train
 
 _HOMES = {
-    "export_bot": "export.bot",
-    "Exported": "export.bot",
     "make": "games.registry",
     "Recipe": "runs.recipe",
     "load_recipe": "runs.recipe",
@@ -48,7 +45,6 @@ _HOMES = {
 
 __all__ = [
     "Evaluation",
-    "Exported",
     "Recipe",
     "RunResult",
     "SparringError",
@@ -56,7 +52,6 @@ __all__ = [
     "TrainedTeacher",
     "compare",
     "evaluate",
-    "export_bot",
     "list_runs",
     "load",
     "load_recipe",
