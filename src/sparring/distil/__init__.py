@@ -1,0 +1,1 @@
+"""From a teacher to a student: on-policy rounds, and the arithmetic of the bot."""
