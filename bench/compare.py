@@ -1,6 +1,6 @@
 """MADDPG against independent DDPG on the particle environments: seeds, intervals, and the paper's measures.
 
-    .venv/bin/python bench/compare.py [--task speaker-listener] [--methods maddpg ddpg] [--seeds 5] [--decisions 150000]
+    .venv/bin/python bench/compare.py [--task speaker-listener] [--methods maddpg ddpg] [--seeds 5] [--decisions 600000]
 
 One run after another, seed by seed, each an ordinary run named compare-TASK-METHOD-SEED. A finished run is measured
 without noise on matches that no run trained on, and its row added to compare-TASK.jsonl in the folder of runs.
@@ -73,7 +73,7 @@ def main(
     task: str = "speaker-listener",
     methods: tuple[str, ...] = ("maddpg", "ddpg"),
     seeds: int = 5,
-    decisions: int = 150_000,
+    decisions: int = 600_000,
     keep: bool = False,
 ) -> None:
     """task: recipes TASK-METHOD are run. seeds: how many, from 0. keep: keep the replay of finished runs."""
