@@ -1,7 +1,11 @@
-"""What knowledge costs: processor time and memory of lanes, on one thread.
+"""What knowledge costs: time and memory of lanes.
 
-Prints microseconds of processor time per decision for the rules with knowledge (remembering, inputs, mask, packed
-choice), for the rules alone with the same lanes, and bytes of memory by size of map and number of dragons.
+    .venv/bin/python bench/knowledge.py --lanes 256
+    .venv/bin/python bench/knowledge.py --lanes 2048 --threads 2 --turns 500
+
+Prints microseconds of processor time per decision, of all threads together: to observe (remember, fill inputs, mask),
+and to act by a packed choice, rules included; decisions per second by the clock; bytes of memory by size of map and
+number of dragons.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,22 +39,31 @@ def choices(inputs: np.ndarray, mask: np.ndarray, draw: np.random.Generator) -> 
     return (packed | allowed["held"] | np.int64(25) << 32).astype(np.int64)
 
 
-def measure(levels: list[_core.LoongLevel], lanes: int, turns: int) -> tuple[float, float, float]:
-    """Microseconds per decision: observe, act_packed; and the mean number of living dragons."""
-    matches = _core.LoongMatches(levels, lanes, lean=True, knowledge=True)
+class Cost(NamedTuple):
+    """Microseconds of processor time per decision, decisions per second, and the mean number of living dragons."""
+
+    observe: float
+    act: float
+    rate: float
+    alive: float
+
+
+def measure(levels: list[_core.LoongLevel], lanes: int, turns: int, threads: int) -> Cost:
+    matches = _core.LoongMatches(levels, lanes, threads=threads, lean=True, knowledge=True)
     inputs, mask = np.zeros((lanes, INPUTS.itemsize), np.uint8), np.zeros((lanes, MASK.itemsize), np.uint8)
     draw = np.random.default_rng(0)
-    observing = acting = 0.0
+    observing = acting = seconds = 0.0
     decisions = alive = 0
     for turn in range(turns):
-        start = time.process_time()
+        began, start = time.perf_counter(), time.process_time()
         matches.observe(inputs, mask)
-        middle = time.process_time()
+        observing += time.process_time() - start
+        seconds += time.perf_counter() - began
         packed = choices(inputs, mask, draw)
-        before = time.process_time()
+        began, start = time.perf_counter(), time.process_time()
         matches.act_packed(packed)
-        acting += time.process_time() - before
-        observing += middle - start
+        acting += time.process_time() - start
+        seconds += time.perf_counter() - began
         rows = matches.rows.view(LANE)[:, 0]
         decisions += lanes
         over = np.flatnonzero(rows["waiting"] == 0)
@@ -57,7 +71,7 @@ def measure(levels: list[_core.LoongLevel], lanes: int, turns: int) -> tuple[flo
             matches.restart(over, over % len(levels), (over + turn * lanes).astype(np.uint64))
         if turn % 100 == 0:
             alive += sum(len(matches.dragons(lane)) for lane in range(0, lanes, 16)) / (lanes / 16)
-    return observing / decisions * 1e6, acting / decisions * 1e6, alive / (turns / 100)
+    return Cost(observing / decisions * 1e6, acting / decisions * 1e6, decisions / seconds, alive / (turns / 100))
 
 
 def room(side: int, dragons: int) -> int:
@@ -68,19 +82,21 @@ def room(side: int, dragons: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lanes", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--turns", type=int, default=2000)
     options = parser.parse_args()
     levels = [load_level(write_map(generate_map(1, index))) for index in range(24)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    observing, acting, alive = measure(levels, options.lanes, options.turns)
+    cost = measure(levels, options.lanes, options.turns, options.threads)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(f"{options.lanes} lanes on 24 maps, {alive:.0f} dragons alive in a lane:")
+    print(f"{options.lanes} lanes on 24 maps, {cost.alive:.0f} dragons alive in a lane, {options.threads} threads:")
     for side in (32, 64):
         for dragons in (8, 64):
             print(f"  room for {dragons} dragons on {side}x{side}: {room(side, dragons) / 1024:,.0f} KB a lane")
-    print(f"  observe {observing:.2f} us, act_packed {acting:.2f} us a decision; memory grew by {grown:.0f} MB")
+    print(f"  observe {cost.observe:.2f} us, act_packed {cost.act:.2f} us a decision; memory grew by {grown:.0f} MB")
+    print(f"  {cost.rate:,.0f} decisions a second")
 
 
 if __name__ == "__main__":
