@@ -41,7 +41,7 @@ ACTION, LANE = np.dtype(_core.LOONG_ACTION), np.dtype(_core.LOONG_LANE)
 SOMEBODY_ELSE = 255
 MAP_SEED = 30_000
 """Of the generator: maps that neither training nor tune_foil.py uses."""
-SMALL, SMALL_AMONG = 200, "generated:50000:1200"
+SMALL, SMALL_AMONG = 200, "generated:50000:500"
 """Tiles of a map on which a match is short, and the maps among which they are."""
 OPPONENTS = ("legal", "reckless", "starter", "forager", "splitter", "hunter")
 EQUALITY = "equality.jsonl"
@@ -109,14 +109,14 @@ def points_against(
 def same_in_judge(matches: int, out: Path) -> None:
     """Ask the bot in the sandbox what the lanes ask the foil, turn by turn, in whole matches against itself.
 
-    One match of ten is on a map of any size, the others on small ones.
+    The last tenth is on maps of any size, the others on small ones.
     """
     bot, small = load_entrant("foil"), small_maps()
     out.mkdir(parents=True, exist_ok=True)
     path = out / EQUALITY
     done = len(path.read_text().splitlines()) if path.exists() else 0
     for match in range(done, matches):
-        file = write_map(generate_map(MAP_SEED, match)) if match % 10 == 9 else small[match].file
+        file = small[match].file if match < matches * 9 // 10 else write_map(generate_map(MAP_SEED, match))
         batch = _core.LoongMatches([load_level(file)], 1, knowledge=True, mirror="never", build=_core.LOONG_FOIL_BUILD)
         batch.restart(np.array([0]), np.array([0]), np.array([match], np.uint64))
         rows, action = batch.rows.view(LANE)[:, 0], np.zeros((1, ACTION.itemsize), np.uint8)
