@@ -109,14 +109,14 @@ def points_against(
 def same_in_judge(matches: int, out: Path) -> None:
     """Ask the bot in the sandbox what the lanes ask the foil, turn by turn, in whole matches against itself.
 
-    The last tenth is on maps of any size, the others on small ones.
+    The last twentieth is on maps of any size, the others on small ones.
     """
     bot, small = load_entrant("foil"), small_maps()
     out.mkdir(parents=True, exist_ok=True)
     path = out / EQUALITY
     done = len(path.read_text().splitlines()) if path.exists() else 0
     for match in range(done, matches):
-        file = small[match].file if match < matches * 9 // 10 else write_map(generate_map(MAP_SEED, match))
+        file = small[match].file if match < matches * 19 // 20 else write_map(generate_map(MAP_SEED, match))
         batch = _core.LoongMatches([load_level(file)], 1, knowledge=True, mirror="never", build=_core.LOONG_FOIL_BUILD)
         batch.restart(np.array([0]), np.array([0]), np.array([match], np.uint64))
         rows, action = batch.rows.view(LANE)[:, 0], np.zeros((1, ACTION.itemsize), np.uint8)
