@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from sparring.errors import SparringError
 
 if TYPE_CHECKING:
+    from sparring.distil.run import DistilResult, distil_student
+    from sparring.distil.students import load_student
     from sparring.games.registry import make
     from sparring.runs.evaluate import Evaluation, evaluate
     from sparring.runs.listing import compare, list_runs, prune
@@ -39,11 +41,15 @@ _HOMES = {
     "Evaluation": "runs.evaluate",
     "play": "runs.play",
     "list_runs": "runs.listing",
+    "distil_student": "distil.run",
+    "DistilResult": "distil.run",
+    "load_student": "distil.students",
     "compare": "runs.listing",
     "prune": "runs.listing",
 }
 
 __all__ = [
+    "DistilResult",
     "Evaluation",
     "Recipe",
     "RunResult",
@@ -51,10 +57,12 @@ __all__ = [
     "TrainedPolicy",
     "TrainedTeacher",
     "compare",
+    "distil_student",
     "evaluate",
     "list_runs",
     "load",
     "load_recipe",
+    "load_student",
     "load_teacher",
     "make",
     "play",

@@ -19,6 +19,7 @@ usage: sparring VERB ...
   train      train a recipe, or continue its run where it stands
   evaluate   how well a run plays, without noise
   play       watch a rally of a run, and write it as a picture
+  distil     make a bot's small network from a trained teacher
   runs       list runs, compare their curves, free their disk space
   maps       check, show and generate maps of Loong
   bot        write a bot for the judge
@@ -67,6 +68,7 @@ _VERBS: dict[str, Verb] = {
     "train": _room("runs", "train_verb"),
     "evaluate": _room("runs", "evaluate_verb"),
     "play": _room("runs", "play_verb"),
+    "distil": _room("distil", "distil_verb"),
     "runs": _room("runs", "runs_verb"),
     "maps": _room("loong", "maps_verb"),
     "bot": _room("bot", "bot_verb"),
@@ -86,6 +88,7 @@ _VERBS: dict[str, Verb] = {
 
 _KEPT = {
     "train": "what the last checkpoint holds is safe",
+    "distil": "what the last checkpoint holds is safe, and so are all rounds",
     "verdict": "finished matches are on record, and the same command goes on",
     "ladder": "finished matches are on record, and the same command goes on",
     "lockstep": "finished games are noted, and the same command goes on",

@@ -65,17 +65,23 @@ def targets(
     inputs: uint8 [k, 9424]; crop: uint8 [k, 3600], the critic's; team, dragon: int64 [k]
     """
     ahead = future.ahead[rows]
-    length = []
-    for horizon in range(1, len(AHEAD)):
-        then = future.rosters[ahead[:, horizon].clamp_min(0), future.slot[rows]]
-        lives = then[:, _DRAGON] == dragon
-        known = torch.where(lives, then[:, _LENGTH], 0).float()
-        length.append(torch.where(ahead[:, horizon] < 0, torch.nan, known))
     return AuxiliaryTargets(
         unseen=_unseen(inputs, crop),
         heads=_heads(future.rosters[ahead[:, 0].clamp_min(0)], ahead[:, 0] >= 0, team, future.frame[rows].long()),
-        length=torch.stack(length, dim=1),
+        length=lengths_ahead(future.rosters, ahead, future.slot[rows], dragon),
     )
+
+
+def lengths_ahead(rosters: Tensor, ahead: Tensor, slot: Tensor, dragon: Tensor) -> Tensor:
+    """Lengths float32 [k, 2] of dragons (int64 [k]) in these slots (int64 [k]) after 16 and 64 rounds, 0 once dead, NaN
+    where not known. rosters, ahead: as in `Future`, ahead int64 [k, 3]"""
+    length = []
+    for horizon in range(1, len(AHEAD)):
+        then = rosters[ahead[:, horizon].clamp_min(0), slot]
+        lives = then[:, _DRAGON] == dragon
+        known = torch.where(lives, then[:, _LENGTH], 0).float()
+        length.append(torch.where(ahead[:, horizon] < 0, torch.nan, known))
+    return torch.stack(length, dim=1)
 
 
 def _unseen(inputs: Tensor, crop: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sparring.games.loong import LoongDecisions
+
 Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
 """Shape and type of one entry of each column."""
 
@@ -21,13 +23,14 @@ def by_life(columns: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
     """The decisions in columns [steps, lanes, ...] by block (a team in a lane), match, dragon and time.
 
     columns: among them team, match and dragon, int64; a column for each lane, in order
-    Returns columns [n, ...], with `block` (lane * 2 + team) added, and where a life begins, bool [n].
+    Returns columns [n, ...], with `block` (lane * 2 + team) and `time` (the step) added, and where a life begins,
+    bool [n].
     """
     steps, lanes = columns["dragon"].shape
     flat = {name: column.flatten(0, 1) for name, column in columns.items()}
     flat["block"] = torch.arange(lanes).repeat(steps) * 2 + flat["team"]
-    time = torch.arange(steps).repeat_interleave(lanes)
-    keys = [key.numpy() for key in (time, flat["dragon"], flat["match"], flat["block"])]
+    flat["time"] = torch.arange(steps).repeat_interleave(lanes)
+    keys = [flat[name].numpy() for name in ("time", "dragon", "match", "block")]
     order = torch.from_numpy(np.lexsort(keys))
     rows = {name: column.index_select(0, order) for name, column in flat.items()}
     first = torch.ones(len(order), dtype=torch.bool)
@@ -44,3 +47,19 @@ def stretches(first: Tensor, most: int) -> tuple[Tensor, Tensor]:
     since = place - place[first][life]
     starts = (since % most == 0).nonzero().view(-1)
     return starts, torch.diff(starts, append=torch.tensor([len(first)]))
+
+
+class Rounds:
+    """Notices where a round begins; the first decision of a lane that it is shown counts as the start of one."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, Tensor] = {}
+
+    def begin(self, rows: LoongDecisions) -> Tensor:
+        """Places int64 [k] in rows, which are all lanes in order."""
+        now = {"match": rows.match, "round": rows.round}
+        changed = torch.ones(len(rows), dtype=torch.bool)
+        if self._now:
+            changed = (self._now["match"] != now["match"]) | (self._now["round"] != now["round"])
+        self._now = now
+        return changed.nonzero().view(-1)

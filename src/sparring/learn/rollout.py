@@ -18,7 +18,7 @@ from torch import Tensor
 from sparring.games.loong import Loong, LoongDecisions
 from sparring.learn.auxiliary import Future, rounds_ahead
 from sparring.learn.hardware import CPU, Hardware
-from sparring.learn.lives import by_life, room, stretches
+from sparring.learn.lives import Rounds, by_life, room, stretches
 from sparring.learn.noise import choice_uniforms
 from sparring.policies.actions import PARTS
 from sparring.policies.critic import CROP_PLANES, CROP_SIDE, DRAGON_SCALARS
@@ -128,7 +128,7 @@ class Collector:
     def collect(self, steps: int, listener: Listener) -> Rollout:
         """Make `steps` decisions in every lane."""
         game = self.game
-        teams, rounds = _Teams(game), _Rounds()
+        teams, rounds = _Teams(game), Rounds()
         columns = self._room(steps)
         self.teacher.eval()
         results: dict[tuple[int, int], int] = {}
@@ -205,22 +205,6 @@ class Collector:
                 shapes[name] = ((), torch.int64)
             self._columns = room(shapes, steps, self.game.lanes)
         return self._columns
-
-
-class _Rounds:
-    """Notices where a round begins; the rollout's first decision of a lane counts as the start of one."""
-
-    def __init__(self) -> None:
-        self._now: dict[str, Tensor] = {}
-
-    def begin(self, rows: LoongDecisions) -> Tensor:
-        """Places int64 [k] in rows, which are all lanes in order."""
-        now = {"match": rows.match, "round": rows.round}
-        changed = torch.ones(len(rows), dtype=torch.bool)
-        if self._now:
-            changed = (self._now["match"] != now["match"]) | (self._now["round"] != now["round"])
-        self._now = now
-        return changed.nonzero().view(-1)
 
 
 class _Teams:

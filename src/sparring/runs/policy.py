@@ -112,6 +112,11 @@ class TrainedTeacher:
         """SHA-256 of the core's source, which decides what it is told, and of the weights."""
         return _digest(self.teacher, _core.source_hash).hexdigest()
 
+    @property
+    def weights_hash(self) -> str:
+        """SHA-256 of the weights alone."""
+        return _digest(self.teacher).hexdigest()
+
 
 def game_of(run: str | Path) -> str:
     """The name of the game that a run plays. Raises SparringError, as `load`."""
