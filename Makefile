@@ -1,5 +1,6 @@
 # Everything below works on a fresh clone: the first target that needs it sets up .venv.
-#   make demo    train two rackets, then show their scores and a rally
+#   make demo    teach dragons of Loong, make them a bot of the judge, prove it, and play: about a quarter of an hour
+#   make demo-tennis    train two rackets, then show their scores and a rally
 #   make test    all that CI runs: lint, types, sanitized core tests, pytest
 #   make PYTHON=/path/to/python3.12 test    with another Python
 SHELL := /bin/bash
@@ -25,7 +26,25 @@ CORE_SOURCES := $(wildcard core/*.cpp core/*.h core/*/*.cpp core/*/*.cu core/*/*
 help:
 	@sed -n 's/^#   //p' Makefile
 
-demo: demo-tennis
+# From nothing to a bot that is ready to submit. A bot is written anew each time; everything else goes on where it was.
+DEMO := runs/demo
+demo: export SPARRING_RUNS := runs
+demo: $(VENV)/loong
+	$(BIN)/sparring train loong-tiny --run demo --minutes 4 --decisions 500000 --loong.maps generated:0:512
+	$(BIN)/sparring distil demo --minutes 2
+	rm -rf $(DEMO)/bot $(DEMO)/bot.zip
+	$(BIN)/sparring export demo --out $(DEMO)/bot --zip
+	$(BIN)/sparring gate $(DEMO)/bot --maps generated:5:6 --most-turns 200
+	$(BIN)/sparring match arena $(DEMO)/bot forager --replay $(DEMO)/bot.replay
+	$(BIN)/sparring replay film $(DEMO)/bot.replay --out $(DEMO)/bot.gif
+	$(BIN)/sparring ladder $(DEMO)/bot starter forager --maps generated:7:6 --matches 12 --out $(DEMO)/matches
+	@echo
+	@echo 'The bot that can be submitted is $(DEMO)/bot.zip, the film $(DEMO)/bot.gif; $(DEMO)/bot.replay is for the'
+	@echo "organisers' viewer. Next:"
+	@echo '  $(BIN)/sparring train loong-tiny --minutes 30     # a better teacher, in runs/loong-tiny'
+	@echo '  $(BIN)/sparring distil loong-tiny --minutes 10    # its student'
+	@echo '  $(BIN)/sparring export loong-tiny --out my-bot --zip && $(BIN)/sparring gate my-bot'
+	@echo '  $(BIN)/sparring verdict my-bot $(DEMO)/bot        # is it better?'
 
 demo-tennis: $(VENV)/ready
 	$(BIN)/sparring train tennis --run demo-tennis --minutes 3 --stop-after-solved 200
@@ -82,12 +101,19 @@ $(VENV)/ready: $(VENV)/made $(BUILD_INPUTS)
 	$(PIP_INSTALL) --editable .
 	@touch $@
 
+# With the judge of Loong.
+$(VENV)/loong: $(VENV)/made $(BUILD_INPUTS)
+	@$(BIN)/python build_backend/sparring_build.py
+	@echo 'Installing Sparring and the judge of Loong into $(VENV); the first time this fetches torch'
+	$(PIP_INSTALL) --editable '.[loong]'
+	@touch $@ $(VENV)/ready
+
 # For development: the tools, and warnings of the core as errors.
 $(VENV)/dev: $(VENV)/made $(BUILD_INPUTS)
 	@$(BIN)/python build_backend/sparring_build.py
 	@echo 'Installing Sparring and its development tools into $(VENV); the first time this fetches torch'
 	$(PIP_INSTALL) --config-settings=cmake.define.SPARRING_WERROR=ON --editable '.[dev]'
-	@touch $@ $(VENV)/ready
+	@touch $@ $(VENV)/ready $(VENV)/loong
 
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import subprocess
 import tempfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from tiny_students import ORIGIN, SMALLEST, blob, open_map
+import torch
+from tiny_students import ORIGIN, SMALLEST, blob, open_map, opinionated
 from unswbc.project import Project  # type: ignore[import-untyped, unused-ignore]
 
 from sparring import _core
-from sparring.distil.quantise import IntegerStudent
+from sparring.cli import main
+from sparring.distil import students as students_module
+from sparring.distil.quantise import IntegerStudent, integers
+from sparring.distil.students import save_student
 from sparring.errors import SparringError
 from sparring.export import bot as bot_module
 from sparring.export.bot import read_bot, student_files, write_student
@@ -23,6 +30,8 @@ from sparring.judge.entrants import load_entrant
 from sparring.judge.native import NativeEngine
 from sparring.judge.sides import open_side
 from sparring.kernels import core_folder
+from sparring.policies.student import Student
+from sparring.runs.folder import Disk
 
 WEIGHTS = blob(SMALLEST)
 
@@ -150,3 +159,44 @@ def test_nothing_is_written_over_and_nothing_half(tmp_path: Path, monkeypatch: p
         write_student(WEIGHTS, ORIGIN, out=out)
     assert tempfile.gettempdir() not in (out / "main.cpp").read_text()
     assert _core.source_hash not in (out / "main.cpp").read_text()
+
+
+def test_the_student_of_a_file_becomes_a_bot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    student, path, out = opinionated(SMALLEST), tmp_path / "round-0001.pt", tmp_path / "bot"
+    saved(student, path)
+    assert main(["export", "any-run", "--student", str(path), "--out", str(out), "--zip", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    bot = read_bot(out)
+    assert bot.blob == integers(student).blob()
+    assert bot.origin.teacher == "5" * 64 and bot.origin.core == _core.source_hash
+    assert bot.origin.student == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (told["sources"], told["zip_bytes"]) == (bot.sources, (tmp_path / "bot.zip").stat().st_size)
+
+
+def test_a_student_that_cannot_be_a_bot_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = opinionated(SMALLEST)
+    with torch.no_grad():
+        large.join.weight[3] = 1e6
+    saved(large, tmp_path / "large.pt")
+    with monkeypatch.context() as patch:
+        patch.setattr(students_module, "_core", SimpleNamespace(source_hash="6" * 64))
+        saved(opinionated(SMALLEST), tmp_path / "foreign.pt")
+    before = sorted(tmp_path.iterdir())
+    for words, text in (
+        (["any", "--student", str(tmp_path / "large.pt")], "layer join, row 3: "),
+        (["any", "--student", str(tmp_path / "foreign.pt")], "is a student of another core (666666666666, here "),
+        (["any", "--student", str(tmp_path / "none.pt")], "none.pt"),
+        (["no-run"], "no-run"),
+    ):
+        assert main(["export", *words, "--out", str(tmp_path / "bot"), "--zip"]) == 2
+        said = capsys.readouterr()
+        assert text in said.err and said.err.count("\n") == 1 and said.out == ""
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def saved(student: Student, path: Path) -> None:
+    """As a round of distillation writes it."""
+    facts = {"preset": "student-tiny", "quantised": True, "teacher": "5" * 64, "round": 1, "decisions": 7, "told": {}}
+    save_student(path, student, facts, Disk())

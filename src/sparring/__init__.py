@@ -19,6 +19,7 @@ from sparring.errors import SparringError
 if TYPE_CHECKING:
     from sparring.distil.run import DistilResult, distil_student
     from sparring.distil.students import load_student
+    from sparring.export.bot import Exported, export_bot
     from sparring.games.registry import make
     from sparring.runs.evaluate import Evaluation, evaluate
     from sparring.runs.listing import compare, list_runs, prune
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from sparring.runs.train import RunResult, train
 
 _HOMES = {
+    "export_bot": "export.bot",
+    "Exported": "export.bot",
     "make": "games.registry",
     "Recipe": "runs.recipe",
     "load_recipe": "runs.recipe",
@@ -51,6 +54,7 @@ _HOMES = {
 __all__ = [
     "DistilResult",
     "Evaluation",
+    "Exported",
     "Recipe",
     "RunResult",
     "SparringError",
@@ -59,6 +63,7 @@ __all__ = [
     "compare",
     "distil_student",
     "evaluate",
+    "export_bot",
     "list_runs",
     "load",
     "load_recipe",

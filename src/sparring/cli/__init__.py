@@ -23,6 +23,7 @@ usage: sparring VERB ...
   runs       list runs, compare their curves, free their disk space
   maps       check, show and generate maps of Loong
   bot        write a bot for the judge
+  export     write the student of a run as a bot, and the zip to submit
   gate       prove that an exported bot plays as its student does
   match      play two bots against each other in the judge's own engine and sandbox
   inspect    ask a bot again what was asked in a recorded match, and compare
@@ -72,6 +73,7 @@ _VERBS: dict[str, Verb] = {
     "runs": _room("runs", "runs_verb"),
     "maps": _room("loong", "maps_verb"),
     "bot": _room("bot", "bot_verb"),
+    "export": _room("bot", "export_verb"),
     "gate": _room("gate", "gate_verb"),
     "match": _room("judge", "match_verb"),
     "inspect": _room("judge", "inspect_verb"),

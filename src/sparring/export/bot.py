@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from sparring import _core
+from sparring.distil.quantise import integers
+from sparring.distil.students import load_student, newest_student
 from sparring.errors import SparringError
 from sparring.files import written_beside
 from sparring.judge.build import MOST_ZIP_BYTES
@@ -55,6 +57,30 @@ class Exported:
     def json(self) -> dict[str, Any]:
         """The same as plain values."""
         return asdict(self)
+
+
+def export_bot(
+    run: str | Path,
+    *,
+    out: str | Path,
+    zip: bool = False,
+    weights: Weights = "text",
+    student: str | Path | None = None,
+) -> Exported:
+    """Write the student of a run as a bot folder that the judge's toolkit builds as it is.
+
+    run:     name or path of a run of Loong that `sparring.distil` has taught a student
+    out:     folder, new or empty
+    zip:     write what is submitted, too, as `out`.zip
+    weights: see Weights
+    student: a file of a student; None: the run's newest that was trained with the bot's arithmetic
+
+    Raises SparringError for a run without a student, a student that is damaged or of another core, a layer that could
+    overflow, a zip that the judge would not take, and places that cannot be written. Then nothing is left.
+    """
+    network, facts = load_student(newest_student(run) if student is None else student)
+    origin = Origin(teacher=facts.teacher, student=facts.hash, core=facts.core)
+    return write_student(integers(network).blob(), origin, out=out, zip=zip, weights=weights)
 
 
 def write_student(
