@@ -21,6 +21,7 @@ usage: sparring VERB ...
   play       watch a rally of a run, and write it as a picture
   distil     make a bot's small network from a trained teacher
   runs       list runs, compare their curves, free their disk space
+  study      what runs show about learning itself, and figures that explain it
   maps       check, show and generate maps of Loong
   bot        write a bot for the judge
   export     write the student of a run as a bot, and the zip to submit
@@ -71,6 +72,7 @@ _VERBS: dict[str, Verb] = {
     "play": _room("runs", "play_verb"),
     "distil": _room("distil", "distil_verb"),
     "runs": _room("runs", "runs_verb"),
+    "study": _room("study", "study_verb"),
     "maps": _room("loong", "maps_verb"),
     "bot": _room("bot", "bot_verb"),
     "export": _room("bot", "export_verb"),

@@ -138,6 +138,14 @@ class OffPolicy(ABC):
                 self._update()
         return ended
 
+    def stand(self, scene: dict[str, Tensor]) -> None:
+        """Go on from lanes that `game.state()` gave; steps that still wait for what follows are dropped."""
+        self.game.load_state(scene)
+        self.returns.waiting.zero_()
+        for counter in (self._pending["waits"], self._episode_matches, self._episode_decisions, self._episode_score):
+            counter.zero_()
+        self._rows = self.game.decisions()
+
     def _remember(self, rows: Decisions, action: Tensor, outcome: Outcome, following: Decisions, over: Tensor) -> None:
         """Store what is ready. Rows, rewards and what follows meet by id, not by place."""
         lanes, agents, pending = self.game.lanes, self.game.agents, self._pending

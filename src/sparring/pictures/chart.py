@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -20,9 +21,30 @@ def new_chart(
     title: str, *, xlabel: str, ylabel: str, inches: tuple[float, float] = SIZE_INCHES
 ) -> tuple[Figure, Axes]:
     """An empty chart that counts something along x."""
+    figure = _new_figure(inches)
+    axes = figure.add_subplot()
+    dress(axes, title, xlabel=xlabel, ylabel=ylabel)
+    return figure, axes
+
+
+def new_charts(titles: Sequence[str], *, xlabels: Sequence[str], ylabel: str) -> tuple[Figure, list[Axes]]:
+    """Empty charts side by side that share their y axis."""
+    figure = _new_figure((5.0 * len(titles), 4.6))
+    panels = list(figure.subplots(1, len(titles), sharey=True, squeeze=False)[0])
+    for number, (axes, title, xlabel) in enumerate(zip(panels, titles, xlabels, strict=True)):
+        dress(axes, title, xlabel=xlabel, ylabel="" if number else ylabel)
+        axes.title.set_fontsize(12)
+    return figure, panels
+
+
+def _new_figure(inches: tuple[float, float]) -> Figure:
     figure = Figure(figsize=inches, dpi=DPI, layout="constrained", facecolor=PAPER)
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    return figure
+
+
+def dress(axes: Axes, title: str, *, xlabel: str, ylabel: str) -> None:
+    """Title, labels, grid and colours of a chart that counts something along x."""
     axes.set_facecolor(PAPER)
     axes.set_title(title, loc="left", color=INK, fontsize=14, fontweight="bold", pad=12, parse_math=False)
     axes.set_xlabel(xlabel, color=INK, fontsize=11)
@@ -35,7 +57,6 @@ def new_chart(
         spine.set_color(FAINT)
     axes.xaxis.set_major_locator(counts())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-    return figure, axes
 
 
 def save_chart(figure: Figure, path: Path) -> None:

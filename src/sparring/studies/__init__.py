@@ -1,0 +1,1 @@
+"""Studies: what runs show about learning itself, measured from their folders, and figures that explain it."""
