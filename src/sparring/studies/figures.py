@@ -37,6 +37,7 @@ _UPDATES = 400
 class _Source:
     """The run that figures are drawn from, and a run of DQN where there is one."""
 
+    run: str | Path
     name: str
     learner: DDPG
     policy: TrainedPolicy
@@ -63,7 +64,7 @@ def figures(run: str | Path, *, out: Path, dqn: str | Path | None = None) -> lis
         if not isinstance(other, DQN) or other.game.observation.shape != (OBSERVATION,):
             raise SparringError(f"run {find_run(dqn).name} is none of DQN on Tennis")
         values = other
-    source = _Source(name=name, learner=learner, policy=load(run), values=values)
+    source = _Source(run=run, name=name, learner=learner, policy=load(run), values=values)
     paths = []
     with one_thread():
         for title, draw in _FIGURES.items():
@@ -208,7 +209,7 @@ def _slow_copy(source: _Source, path: Path) -> None:
 
 def _curve(source: _Source, path: Path) -> None:
     """Every rally's score and the mean over a hundred."""
-    draw_curve({source.name: read_matches(find_run(source.name).matches)}, path)
+    draw_curve({source.name: read_matches(find_run(source.run).matches)}, path)
 
 
 def _clears(source: _Source, path: Path) -> None:
