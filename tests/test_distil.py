@@ -302,7 +302,7 @@ def test_a_student_learns_what_its_teacher_does(taught: Path, off_policy: bool) 
         assert work.student.quantised == quantised
     assert [len(work.losses), work.rounds, work.updates] == [4, 1, 6]
     assert told[-1]["loss"] < 0.5 * told[0]["loss"]
-    assert told[-1]["agreement_direction"] > told[0]["agreement_direction"]
+    assert told[-1]["agreement_direction"] >= told[0]["agreement_direction"] > 0.5
     units = work.student_memory * 2**15
     assert off_policy or torch.equal(units, units.round()), "it plays with a bot's memory"
 
