@@ -1,6 +1,6 @@
 """How fast the learner of Loong learns, what the time goes into, and how much memory it holds.
 
-    .venv/bin/python bench/learner_loong.py [--lanes 64] [--steps 384] [--updates 4] [--preset tiny] [--threads 1]
+    .venv/bin/python bench/learner_loong.py [--lanes 64] [--steps 128] [--updates 12] [--preset tiny] [--threads 1]
 
 Times are processor time of the whole process, so that other programs on the machine count less; on one thread that is
 also what an idle machine needs. The bound is measured in the same run on the rows that were just played: what the actor
@@ -37,7 +37,7 @@ PARTS = {
 class Options:
     lanes: int = 64
     """Matches at the same time."""
-    steps: int = 384
+    steps: int = 128
     """Decisions of each lane in a rollout."""
     updates: int = 4
     """Measured updates, after one that warms up."""
