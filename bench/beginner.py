@@ -29,6 +29,7 @@ from sparring.policies.loong import CROP_SIDE
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "result and potentials alone": {"alive": (0.0, 0.0), "growth": (0.0, 0.0)},
+    "potentials four times as large": {"shaping": (4.0, 0.8)},
     "no pay for growth": {"growth": (0.0, 0.0)},
     "no pay for survival": {"alive": (0.0, 0.0)},
     "lambda 0.8": {"lam": (0.8, 0.8)},
