@@ -233,7 +233,7 @@ def test_help_shows_the_values_of_the_recipe_at_hand(sparring: Told) -> None:
 def test_an_unknown_verb_like_no_other_names_them_all(sparring: Told) -> None:
     code, out, err = sparring("zzz")
     assert (code, out) == (2, "")
-    assert err.startswith("sparring: no verb zzz: there are train, evaluate, play, runs, ")
+    assert err.startswith("sparring: no verb zzz: there are train, evaluate, play, ")
     assert err.endswith("doctor; see sparring --help\n")
 
 

@@ -127,11 +127,12 @@ def test_it_plays_the_most_probable_choice_of_what_it_is_told(place: Path, one: 
     from sparring.judge.teachers import TeacherSide
 
     assert one.path is not None
-    side = TeacherSide(one.path)
-    job = jobs(one, load_entrant("legal"), place)[0]
-    other = ScriptedSide("legal", seed=job.seed)
-    referee(job.map_bytes, (one, Side()), (load_entrant("legal"), other), seed=job.seed)  # type: ignore[arg-type]
-    side.close()
+    legal = load_entrant("legal")
+    for job in jobs(one, legal, place):
+        side = TeacherSide(one.path)
+        other = ScriptedSide("legal", seed=job.seed)
+        referee(job.map_bytes, (one, Side()), (legal, other), seed=job.seed)  # type: ignore[arg-type]
+        side.close()
     assert asked > 5
     assert torch.get_num_threads() == threads
 
