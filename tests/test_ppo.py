@@ -221,6 +221,15 @@ def test_dragons_are_paid_for_rounds_survived_and_segments_gained(rollout: Rollo
     assert 0 in gains and max(gains) > 0 and min(gains) >= -8  # a sprint burns at most eight
 
 
+def test_a_long_dragon_gains_nothing_by_splitting(rollout: Rollout) -> None:
+    long = copy.deepcopy(rollout)
+    long.nodes.scalars[:, 0] = 80  # stands for about 192 segments
+    long.action[:] = 2 << 3 | 31 << 7  # splits off 33
+    learner = ppo(alive=NOTHING, growth=(1.0, 0.0))
+    bare = ppo(alive=NOTHING, growth=NOTHING)
+    torch.testing.assert_close(learner.estimate(long, 0.0).advantage, bare.estimate(long, 0.0).advantage)
+
+
 def test_an_update_stops_when_the_policy_moved_too_far(rollout: Rollout) -> None:
     bold, careful = ppo(lr=3e-2, warmup=0, target_kl=1e9), ppo(lr=3e-2, warmup=0, target_kl=1e-3)
     steps = []

@@ -23,7 +23,7 @@ from sparring.learn.returns import advantages
 from sparring.learn.rollout import Rollout
 from sparring.policies.actions import PARTS, unpack
 from sparring.policies.auxiliary import Auxiliary, AuxiliaryTargets
-from sparring.policies.critic import DRAGON_LENGTH, Critic, explained_variance
+from sparring.policies.critic import DRAGON_LENGTH, EXACT_LENGTHS, Critic, explained_variance
 from sparring.policies.loong import Teacher
 from sparring.settings import Range
 
@@ -63,7 +63,7 @@ class PPOConfig:
     """Paid to a dragon for each round that it survives."""
     growth: tuple[Annotated[float, Range(low=0)], Annotated[float, Range(low=0)]] = (0.4, 0.0)
     """Paid to a dragon for each segment that it gains, and taken for each that it burns; what it splits off is neither.
-    """
+    Nothing from a length of 64 on."""
     value_weight: Annotated[float, Range(low=0)] = 0.5
     """Weight of the critic's error."""
     auxiliary: Annotated[float, Range(low=0)] = 0.1
@@ -211,6 +211,7 @@ class PPO:
         length[:n], length[nodes.opened] = own[:n], own[n:]
         after = length[nodes.successor[:n]]
         gained = after - own[:n] + unpack(rollout.action).size
+        gained[own[:n] >= EXACT_LENGTHS] = 0.0  # a split of coarse lengths would look like a gain
         pay = between(config.alive, progress) + between(config.growth, progress) * gained
         return torch.where(after > 0, pay, 0.0)
 

@@ -20,7 +20,9 @@ BOARD_SIDE, BOARD_PLANES = 16, 16
 CROP_SIDE, CROP_PLANES = 15, 16
 DRAGON_SCALARS, TEAM_SCALARS = 32, 32
 DRAGON_LENGTH = 0
-"""The place of a dragon's length in its scalars: exact below 64."""
+"""The place of a dragon's length in its scalars."""
+EXACT_LENGTHS = 64
+"""Lengths below it stand in the scalars as they are, greater ones in ever coarser steps."""
 
 _Width = Annotated[int, Range(low=1, high=16384)]
 
