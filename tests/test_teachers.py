@@ -186,9 +186,12 @@ def test_an_evaluation_counts_both_seats_and_goes_on_where_it_stopped(tmp_path: 
             raise KeyboardInterrupt
 
     maps = str(place / "maps")
-    some = evaluate_teacher("one", against="forager", maps=maps, matches=4, workers=1, out=tmp_path, on_match=stop)
+    shutil.copytree(place / "one", tmp_path / "one")
+    run = tmp_path / "one"
+    some = evaluate_teacher(run, against="forager", maps=maps, matches=4, workers=1, on_match=stop)
     assert (some.matches, some.missing, heard) == (2, 2, [(0, 4), (1, 4), (2, 4)])
-    whole = evaluate_teacher("one", against="forager", maps=maps, matches=4, workers=1, out=tmp_path)
+    whole = evaluate_teacher(run, against="forager", maps=maps, matches=4, workers=1)
+    assert whole.records == run / "matches" / "matches.jsonl"
     played = [record for record in load_records(whole.records) if isinstance(record, PlayedMatch)]
     assert (whole.matches, whole.missing, len(played)) == (4, 0, 4)
     won = sum(record.winner == ("A" if record.a.name == "one" else "B") for record in played)

@@ -16,7 +16,6 @@ from sparring.errors import SparringError
 from sparring.games.own import own_game
 from sparring.judge.films import play_teacher
 from sparring.judge.match import verdict_of
-from sparring.judge.verdicts import MATCHES
 from sparring.judge.versus import evaluate_teacher
 from sparring.runs import evaluate as evaluation
 from sparring.runs import listing
@@ -50,7 +49,8 @@ A run of Loong plays in the organisers' engine, with all limits of the judge, fr
   sparring evaluate loong-tiny --against starter --maps shipped --matches 72
   sparring evaluate loong-tiny --against hunter --maps generated:7:40 --matches 80 --json
 
-Opponents are named as for sparring match. Interrupt it; the same command goes on with what is in matches.jsonl."""
+Opponents are named as for sparring match. Interrupt it; the same command goes on with what is in
+matches/matches.jsonl in the run's folder."""
 
 PLAY_HELP = """Play one match without noise and write it as an animated picture.
 
@@ -117,7 +117,7 @@ def evaluate(
     seed: int | None = None,
     episodes: int = 20,
     workers: int = 2,
-    out: Path = MATCHES,
+    out: Path | None = None,
     json: Switch = False,
 ) -> int:
     """Evaluate a run. Returns 0, and 130 where matches of Loong were interrupted.
@@ -133,7 +133,7 @@ def evaluate(
         episodes: Tennis: multi-rally episodes (more than 10 rallies or 2,500 decisions) to play besides, as the
             published curve counts.
         workers: Loong: processes.
-        out: Loong: folder for the matches.
+        out: Loong: folder for the matches. Default: matches in the run's folder.
         json: Print JSON.
     """
     if game_of(run) == "loong":
@@ -158,7 +158,7 @@ def evaluate(
 
 
 def _evaluate_loong(
-    run: str, against: str, maps: str, matches: int, seed: int, workers: int, out: Path, json: bool
+    run: str, against: str, maps: str, matches: int, seed: int, workers: int, out: Path | None, json: bool
 ) -> int:
     with progress_line() as line:
         found = evaluate_teacher(

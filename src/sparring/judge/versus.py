@@ -14,9 +14,10 @@ from sparring.judge.records import Records
 from sparring.judge.schedule import schedule
 from sparring.judge.statistics import wilson
 from sparring.judge.teachers import teacher_entrant
-from sparring.judge.verdicts import MATCHES, score
+from sparring.judge.verdicts import score
 from sparring.judge.work import play_missing
 from sparring.levels.pool import named_maps
+from sparring.runs.folder import find_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ def evaluate_teacher(
     matches: int = 72,
     seed: int = 0,
     workers: int = 2,
-    out: Path = MATCHES,
+    out: Path | None = None,
     on_match: Callable[[int, int], None] = lambda done, whole: None,
 ) -> Versus:
     """Play the teacher of a run, as it is now, in the organisers' engine with all limits of the judge.
@@ -77,7 +78,7 @@ def evaluate_teacher(
     matches:  an even number
     seed:     of the order of maps, and of the matches' seeds
     workers:  processes
-    out:      folder for the records: what is there already is not played again
+    out:      folder for the records, by default `matches` in the run's: what is there already is not played again
     on_match: called with the number of matches done and to do, before the first and after each
 
     Ctrl-C ends the call, with what has been played, and is not raised. Raises SparringError for an unknown run, one of
@@ -85,7 +86,7 @@ def evaluate_teacher(
     """
     player, opponent = teacher_entrant(run), load_entrant(against)
     jobs = list(schedule([player, opponent], named_maps(maps), seed=seed, matches=matches))
-    with Records(out) as records, suppress(KeyboardInterrupt):
+    with Records(find_run(run).path / "matches" if out is None else out) as records, suppress(KeyboardInterrupt):
         done = sum(isinstance(records.get(job), PlayedMatch) for job in jobs)
         on_match(done, len(jobs))
         with closing(play_missing(jobs, records, workers=workers)) as going_on:
