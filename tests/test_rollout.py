@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,14 +14,16 @@ import numpy as np
 import pytest
 import torch
 from loong_maps import simple_map
+from nodes_by_dicts import nodes_by_dicts
 from torch import Tensor
 from watched_loong import FORAGER, NOBODY, RECKLESS, SPLITTER, Event, Moment, Restart, Watched, pond
 
 from sparring.games.loong_choices import INPUTS, PLANES
+from sparring.learn import rollout as rollout_module
 from sparring.learn.auxiliary import rounds_ahead, targets
 from sparring.learn.noise import choice_uniforms
 from sparring.learn.returns import advantages
-from sparring.learn.rollout import Collector, Rollout, potentials
+from sparring.learn.rollout import Collector, Nodes, Rollout, potentials
 from sparring.policies.actions import NO_CLAIM
 from sparring.policies.loong import Teacher, preset
 
@@ -227,6 +230,33 @@ def test_streams_and_advantages_equal_a_reference_that_follows_every_dragon(game
         kinds += checked_against_the_reference(game, rollout, random.Random(update))
     for kind in ("died", "died, then cut", "ended 0", "ended 1", "ended 2", "open"):
         assert kinds[kind] > 0, kinds
+
+
+def test_streams_equal_those_that_are_looked_up_node_by_node(game: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    game.watching = False
+    kinds: Counter[str] = Counter()
+    find = rollout_module._nodes
+
+    def checked(
+        rows: Mapping[str, Tensor], block: Tensor, first: Tensor, teams: Any, results: Any, game: Watched
+    ) -> Nodes:
+        nodes = find(rows, block, first, teams, results, game)
+        told = [torch.cat(column).tolist() for column in zip(*results._columns, strict=True)]
+        winners = {(lane, match): winner for lane, match, winner in zip(*told, strict=True)}
+        for name, expected in nodes_by_dicts(rows, block, first, teams, winners, game).items():
+            found = getattr(nodes, name)
+            assert found.dtype == expected.dtype and torch.equal(found, expected), name
+        kinds["over"] += int((nodes.successor == len(nodes.successor) - 1).sum())
+        kinds["won"] += int((nodes.reward > 0).sum())
+        kinds["dead"] += int((nodes.successor[: len(block)] >= len(block)).sum())
+        kinds["open"] += len(nodes.opened)
+        return nodes
+
+    monkeypatch.setattr(rollout_module, "_nodes", checked)
+    listener, player = Restart(game, mixed), collector(game)
+    for steps in (40, 1, 37, 3):
+        player.collect(steps, listener)
+    assert min(kinds.values()) > 20 and listener.heard > 20
 
 
 class Straight:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -50,8 +49,7 @@ def rounds_ahead(match: Tensor, round_: Tensor, start_match: Tensor, start_round
 
     match, start_match: numbers that no two matches share
     """
-    matches, inverse = np.unique(torch.cat((match, start_match)).numpy(), return_inverse=True)
-    numbered = torch.from_numpy(inverse)
+    matches, numbered = torch.cat((match, start_match)).unique(return_inverse=True)  # type: ignore[no-untyped-call]
     table = torch.full((len(matches), ROUNDS + max(AHEAD)), -1)
     table[numbered[len(match) :], start_round] = torch.arange(len(start_round))
     return table[numbered[: len(match)].unsqueeze(1), round_.unsqueeze(1) + torch.tensor(AHEAD)]

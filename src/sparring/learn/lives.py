@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,8 +29,9 @@ def by_life(columns: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
     flat = {name: column.flatten(0, 1) for name, column in columns.items()}
     flat["block"] = torch.arange(lanes).repeat(steps) * 2 + flat["team"]
     flat["time"] = torch.arange(steps).repeat_interleave(lanes)
-    keys = [flat[name].numpy() for name in ("time", "dragon", "match", "block")]
-    order = torch.from_numpy(np.lexsort(keys))
+    order = torch.arange(steps * lanes)  # by time already
+    for name in ("dragon", "match", "block"):
+        order = order[flat[name][order].argsort(stable=True)]
     rows = {name: column.index_select(0, order) for name, column in flat.items()}
     first = torch.ones(len(order), dtype=torch.bool)
     first[1:] = False

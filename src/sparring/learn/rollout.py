@@ -31,6 +31,9 @@ FRAME = 6
 _DRAGONS, _TOTAL, _QUEEN, _LONGEST = range(4)
 _FAR = 1 << 40
 """A tick later than any round."""
+_ROUND_BITS = 9
+_MATCH_BITS = 29
+"""Matches that a lane can play, as powers of two: with 2^24 lanes, 2 teams and 512 rounds, 63 bits."""
 
 
 def potentials(standings: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -131,7 +134,7 @@ class Collector:
         teams, rounds = _Teams(game), Rounds()
         columns = self._room(steps)
         self.teacher.eval()
-        results: dict[tuple[int, int], int] = {}
+        results = _Results()
         for step in range(steps):
             rows = game.decisions()
             standings = game.standings()
@@ -175,8 +178,7 @@ class Collector:
             outcome = game.act(action)
             if len(outcome.ended):
                 ended = game.results(outcome)
-                for lane, winner in zip(outcome.ended.tolist(), ended["winner"].tolist(), strict=True):
-                    results[lane, int(rows.match[lane])] = winner
+                results.note(outcome.ended, rows.match[outcome.ended], ended["winner"])
                 listener.ended(outcome.ended, ended)
         return _rollout(columns, teams, results, game)
 
@@ -245,9 +247,25 @@ class _Teams:
         return self._latest[rows.lane, rows.team]
 
 
-def _rollout(
-    columns: Mapping[str, Tensor], teams: _Teams, results: Mapping[tuple[int, int], int], game: Loong
-) -> Rollout:
+class _Results:
+    """Who won the matches that ended."""
+
+    def __init__(self) -> None:
+        none = torch.zeros(0, dtype=torch.int64)
+        self._columns = [(none, none, none)]  # lane, match, winner
+
+    def note(self, lane: Tensor, match: Tensor, winner: NDArray[np.uint16]) -> None:
+        self._columns.append((lane, match, torch.from_numpy(winner.astype(np.int64))))
+
+    def of(self, lane: Tensor, match: Tensor, team: Tensor) -> Tensor:
+        """float32 [n]: what they were for teams of matches that ended, 1, 0 or -1."""
+        lanes, matches, winners = (torch.cat(column) for column in zip(*self._columns, strict=True))
+        at = _Places(_match_number(lanes, matches)).find(_match_number(lane, match))
+        assert (at >= 0).all(), "a match is over whose result nobody told"
+        return torch.where(winners[at] == 0, 0.0, torch.where(winners[at] == team + 1, 1.0, -1.0))
+
+
+def _rollout(columns: Mapping[str, Tensor], teams: _Teams, results: _Results, game: Loong) -> Rollout:
     rows, first = by_life(columns)
     block = rows["block"]
     nodes = _nodes(rows, block, first, teams, results, game)
@@ -272,20 +290,15 @@ def _future(rows: Mapping[str, Tensor], block: Tensor, teams: _Teams) -> Future:
     rosters = torch.from_numpy(np.concatenate(teams.rosters))
     lane, match, round_, roster = (torch.cat(teams.columns[name]) for name in ("lane", "match", "round", "roster"))
     noted = roster < len(rosters)  # not where the rollout stops, in the middle of a round
-    number = lane << 32 | match
+    number = _match_number(lane, match)
     start = torch.full((2, len(rosters)), -1)
     start[:, roster[noted]] = torch.stack((number[noted], round_[noted]))
-    ahead = rounds_ahead(block // 2 << 32 | rows["match"], rows["round"], *start)
+    ahead = rounds_ahead(_match_number(block // 2, rows["match"]), rows["round"], *start)
     return Future(rosters=rosters, ahead=ahead, frame=rows["frame"], slot=rows["agent"])
 
 
 def _nodes(
-    rows: Mapping[str, Tensor],
-    block: Tensor,
-    first: Tensor,
-    teams: _Teams,
-    results: Mapping[tuple[int, int], int],
-    game: Loong,
+    rows: Mapping[str, Tensor], block: Tensor, first: Tensor, teams: _Teams, results: _Results, game: Loong
 ) -> Nodes:
     n = len(block)
     everywhere = torch.arange(game.lanes)
@@ -303,58 +316,42 @@ def _nodes(
     open_lane, open_slot, open_dragon = open_lane[learns], open_slot[learns], open_dragon[learns]
     open_team, open_crop, open_scalars = open_team[learns], open_crop[learns], open_scalars[learns]
     k, e = len(open_lane), len(ends["lane"])
-    team_end = {
-        (lane, team): n + m + i
-        for i, (lane, team) in enumerate(zip(ends["lane"].tolist(), ends["team"].tolist(), strict=True))
-    }
-    life_end = {
-        (lane, dragon): n + m + e + i
-        for i, (lane, dragon) in enumerate(zip(open_lane.tolist(), open_dragon.tolist(), strict=True))
-    }
+    team_end = torch.full((game.lanes, 2), -1)
+    """Nodes of the teams where the rollout stops; so are those of dragons, by slot, and which these are."""
+    team_end[ends["lane"], ends["team"]] = n + m + torch.arange(e)
+    life_end, open_in = torch.full((2, game.lanes, game.agents), -1)
+    life_end[open_lane, open_slot] = n + m + e + torch.arange(k)
+    open_in[open_lane, open_slot] = open_dragon
     over = n + m + e + k
     """The end of every match."""
-    keys = zip(*(played[name].tolist() for name in ("lane", "match", "team", "round")), strict=True)
-    round_start = {key: n + i for i, key in enumerate(keys)}
-    alive = np.concatenate([roster[:, :, 0] for roster in teams.rosters])
+    starts = _Places(_team_in_round(played["lane"], played["match"], played["team"], played["round"]))
+    rosters = torch.from_numpy(np.concatenate(teams.rosters))
 
     successor = torch.full((over + 1,), -1)
-    reward = torch.zeros(over + 1)
-    match_now = now.match.tolist()
-
-    def follow(node: int, lane: int, match: int, team: int, round_: int) -> None:
-        """The stream of `node` goes on in its team's, at the start of `round_`."""
-        following = round_start.get((lane, match, team, round_))
-        if following is not None:
-            successor[node] = following
-        elif match == match_now[lane]:
-            successor[node] = team_end[lane, team]
-        else:
-            successor[node] = over
-            winner = results[lane, match]
-            reward[node] = 0.0 if winner == 0 else 1.0 if winner == team + 1 else -1.0
-
-    for (lane, match, team, round_), node in round_start.items():
-        follow(node, lane, match, team, round_ + 1)
     goes_on = torch.zeros(n, dtype=torch.bool)
     goes_on[:-1] = ~first[1:]
     successor[:n][goes_on] = goes_on.nonzero().view(-1) + 1
     last = (~goes_on).nonzero().view(-1)
-    names = ("match", "dragon", "round", "agent")
-    facts = zip(
-        last.tolist(),
-        (block[last] // 2).tolist(),
-        (block[last] % 2).tolist(),
-        *(rows[name][last].tolist() for name in names),
-        strict=True,
+    lane, team = block[last] // 2, block[last] % 2
+    match, dragon, round_, slot = (rows[name][last] for name in ("match", "dragon", "round", "agent"))
+    lives = (match == now.match[lane]) & (open_in[lane, slot] == dragon)
+    successor[last] = torch.where(lives, life_end[lane, slot], -1)
+    # The others died in the round of their last decision, or in the next one before their turn.
+    following = starts.find(_team_in_round(lane, match, team, round_ + 1))
+    survived = (following >= 0) & (rosters[played["roster"][following], slot, 0] == dragon)
+    # They go on in their team, as it does from one round to the next.
+    dead = ~lives
+    nodes = torch.cat((last[dead], torch.arange(n, n + m)))
+    lane, match, team = (
+        torch.cat((of_dead[dead], played[name])) for name, of_dead in (("lane", lane), ("match", match), ("team", team))
     )
-    for node, lane, team, match, dragon, round_, slot in facts:
-        if match == match_now[lane] and (lane, dragon) in life_end:
-            successor[node] = life_end[lane, dragon]
-            continue
-        # It died in the round of its last decision, or in the next one before its turn.
-        start = round_start.get((lane, match, team, round_ + 1))
-        survived = start is not None and alive[played["roster"][start - n], slot] == dragon
-        follow(node, lane, match, team, round_ + 1 + survived)
+    round_ = torch.cat(((round_ + 1 + survived)[dead], played["round"] + 1))
+    following = starts.find(_team_in_round(lane, match, team, round_))
+    stops = torch.where(match == now.match[lane], team_end[lane, team], over)
+    successor[nodes] = torch.where(following >= 0, n + following, stops)
+    reward = torch.zeros(over + 1)
+    ended = (successor[nodes] == over).nonzero().view(-1)
+    reward[nodes[ended]] = results.of(lane[ended], match[ended], team[ended])
 
     tick = torch.full((over + 1,), _FAR)
     tick[:n] = 2 * rows["round"] + 1
@@ -363,7 +360,6 @@ def _nodes(
     potential[:n] = rows["potential"]
     potential[n : n + m + e] = torch.cat(teams.potential)
     potential[n + m + e : over] = torch.from_numpy(potentials(standings))[open_lane, open_team]
-    open_board = torch.tensor([team_end[key] - n for key in zip(open_lane.tolist(), open_team.tolist(), strict=True)])
     return Nodes(
         successor=successor,
         tick=tick,
@@ -372,9 +368,34 @@ def _nodes(
         board=torch.from_numpy(np.concatenate(teams.boards)),
         team=torch.from_numpy(np.concatenate(teams.teams)),
         block=torch.cat((played["lane"] * 2 + played["team"], ends["lane"] * 2 + ends["team"])),
-        board_of=torch.cat((rows["board_of"], open_board)),
+        board_of=torch.cat((rows["board_of"], team_end[open_lane, open_team] - n)),
         crop=torch.cat((rows["crop"], open_crop)),
         scalars=torch.cat((rows["scalars"], open_scalars)),
         valued=torch.arange(n, n + m + e),
         opened=torch.arange(n + m + e, over),
     )
+
+
+class _Places:
+    """Finds numbers among some numbers that are all different."""
+
+    def __init__(self, numbers: Tensor) -> None:
+        """numbers: int64 [k]"""
+        self._sorted, self._order = numbers.sort()
+
+    def find(self, wanted: Tensor) -> Tensor:
+        """int64 [j] -> int64 [j]: the place of each, -1 of those that are not there."""
+        if len(self._sorted) == 0:
+            return torch.full_like(wanted, -1)
+        at = torch.searchsorted(self._sorted, wanted).clamp_max(len(self._sorted) - 1)
+        return torch.where(self._sorted[at] == wanted, self._order[at], -1)
+
+
+def _match_number(lane: Tensor, match: Tensor) -> Tensor:
+    """A number that no two matches share."""
+    return lane << _MATCH_BITS | match
+
+
+def _team_in_round(lane: Tensor, match: Tensor, team: Tensor, round_: Tensor) -> Tensor:
+    """A number that no two rounds of any team share."""
+    return (_match_number(lane, match) << 1 | team) << _ROUND_BITS | round_
