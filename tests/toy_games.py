@@ -126,7 +126,8 @@ class Rounds(Follow):
 
 
 class Clock:
-    """Agents act when a timetable drawn from the seed says so: in turns, several at once, born again after a death.
+    """Agents act when a timetable drawn from the seed says so: in turns, several at once, born again after a death, and
+    after a limit took one out.
 
     What an agent sees is one number that no other decision has; every turn pays some agent something. `lives` keeps
     what a learner should make of it: of each life the decisions' numbers, what was earned after each, and the end.
@@ -197,6 +198,11 @@ class Clock:
                 if told:
                     last[agent] = life["after"] = self._next()
                 life["end"] = "cut" if cut and told else "over"
+        parted: dict[int, float] = {}
+        for agent, life in () if over else self.living.items():
+            if self.random.random() < 0.1:
+                life["end"], life["after"] = "cut", self._next()
+                parted[agent] = life["after"]
         outcome = Outcome(
             lane=torch.zeros(len(paid), dtype=torch.int64),
             agent=torch.tensor(paid),
@@ -206,7 +212,9 @@ class Clock:
             score=torch.zeros(int(over), 3),
             length=torch.full((int(over),), self.turn),
             last=self._rows(last),
+            parted=self._rows(parted) if parted else None,
         )
+        self.living = {agent: life for agent, life in self.living.items() if agent not in parted}
         self.match += over
         if over:
             self.shown = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sparring.games.api import Outcome
+
 ITSELF = "itself"
 """The opponent of a learner that plays both teams."""
 
@@ -31,6 +33,29 @@ class MatchRow:
     def best(self) -> float:
         """The better agent's score: what Tennis calls solved is a mean of 100 of these."""
         return max(self.score)
+
+
+def match_rows(outcome: Outcome, *, first: int, at: int, updates: int) -> list[MatchRow]:
+    """The matches that `outcome` ended, numbered from `first`; at, updates: the run's counters now."""
+    ended = zip(
+        outcome.ended.tolist(),
+        outcome.truncated.tolist(),
+        outcome.score.tolist(),
+        outcome.length.tolist(),
+        strict=True,
+    )
+    return [
+        MatchRow(
+            match=first + place,
+            lane=lane,
+            length=length,
+            score=tuple(score),
+            truncated=truncated,
+            at=at,
+            updates=updates,
+        )
+        for place, (lane, truncated, score, length) in enumerate(ended)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,11 +15,11 @@ from typing import Annotated, Any
 import torch
 from torch import Tensor, nn
 
-from sparring.errors import SparringError
 from sparring.games.api import Decisions, Game, Outcome
-from sparring.learn.matches import EpisodeRow, MatchRow
+from sparring.learn.matches import EpisodeRow, MatchRow, match_rows
 from sparring.learn.replay import Replay
 from sparring.learn.returns import NStepReturns
+from sparring.learn.transitions import Transitions, one_axis
 from sparring.settings import Range
 
 
@@ -77,7 +77,8 @@ class OffPolicy(ABC):
         """actions: numbers that a stored action has. choices: of a discrete game; the legal ones are then kept, too."""
         self.game, self.seed, self.device = game, seed, device
         self.config = config
-        self._pending: dict[str, Tensor] = {}
+        self.transitions: Transitions | None = None
+        """None where a lane's agents make one transition together."""
         self._make_stores(actions, choices)
         self.decisions = 0
         self.updates = 0
@@ -85,7 +86,6 @@ class OffPolicy(ABC):
         self.episodes = 0
         self.episodes_ended: list[EpisodeRow] = []
         """Episodes that the last `step` ended; stays empty where every match is an episode of its own."""
-        self._choices = choices
         self._episode_matches = torch.zeros(game.lanes, dtype=torch.int64)
         self._episode_decisions = torch.zeros(game.lanes, dtype=torch.int64)
         self._episode_score = torch.zeros(game.lanes, game.agents)
@@ -99,13 +99,9 @@ class OffPolicy(ABC):
         masks = {"next_mask": ((choices,), torch.bool)} if choices else {}
         self.replay = Replay(config.buffer, obs, actions, device=self.device, extra=masks)
         self.returns = NStepReturns(slots, config.n_step, config.gamma, obs=obs, actions=actions)
-        # By slot, an agent of a lane: its last decision as long as it waits for what follows.
-        self._pending = {
-            "obs": torch.zeros(slots, obs),
-            "action": torch.zeros(slots, actions),
-            "reward": torch.zeros(slots),
-            "waits": torch.zeros(slots, dtype=torch.bool),
-        }
+        self.transitions = Transitions(
+            game, {"action": ((actions,), torch.float32)}, choices=choices, reward_scale=config.reward_scale
+        )
 
     @abstractmethod
     def explore(self, rows: Decisions) -> tuple[Tensor, Tensor]:
@@ -121,7 +117,8 @@ class OffPolicy(ABC):
         played, stored = self.explore(rows)
         outcome = self.game.act(played)
         self.decisions += self.game.lanes
-        ended = self._matches(outcome)
+        ended = match_rows(outcome, first=self.matches, at=self.decisions, updates=self.updates)
+        self.matches += len(ended)
         over = self._episodes_over(outcome)
         self._rows = self.game.decisions()
         self._remember(rows, stored, outcome, self._rows, over)
@@ -142,92 +139,18 @@ class OffPolicy(ABC):
         """Go on from lanes that `game.state()` gave; steps that still wait for what follows are dropped."""
         self.game.load_state(scene)
         self.returns.waiting.zero_()
-        for counter in (self._pending["waits"], self._episode_matches, self._episode_decisions, self._episode_score):
+        if self.transitions:
+            self.transitions.clear()
+        for counter in (self._episode_matches, self._episode_decisions, self._episode_score):
             counter.zero_()
         self._rows = self.game.decisions()
 
     def _remember(self, rows: Decisions, action: Tensor, outcome: Outcome, following: Decisions, over: Tensor) -> None:
-        """Store what is ready. Rows, rewards and what follows meet by id, not by place."""
-        lanes, agents, pending = self.game.lanes, self.game.agents, self._pending
-        slots = lanes * agents
-        slot = rows.lane * agents + rows.agent
-        pending["obs"][slot] = rows.obs.float()
-        pending["action"][slot] = action
-        pending["reward"][slot] = 0.0
-        pending["waits"][slot] = True
-        paid = outcome.lane * agents + outcome.agent
-        pending["reward"].index_add_(0, paid, outcome.reward * self.config.reward_scale)
-
-        acts, born, stands = (torch.zeros(slots, dtype=torch.bool) for _ in range(3))
-        next_obs = torch.full_like(pending["obs"], torch.nan)
-        next_slot = following.lane * agents + following.agent
-        next_obs[next_slot] = following.obs.float()
-        acts[next_slot] = True
-        born[next_slot] = following.decision == 0
-        # What an agent saw at the end, not the first sight of its next match.
-        last_slot = outcome.last.lane * agents + outcome.last.agent
-        next_obs[last_slot] = outcome.last.obs.float()
-        stands[last_slot] = True
-        ended, terminal = torch.zeros(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.bool)
-        ended[outcome.ended] = True
-        terminal[outcome.ended] = ~outcome.truncated
-        ended, terminal, over = (each.repeat_interleave(agents) for each in (ended, terminal, over))
-
-        done = (pending["waits"] & (ended | acts)).nonzero().view(-1)
-        # Who died before is told nothing at the end; whose place another life takes is dead, too.
-        dead = torch.where(ended, ~stands, born)
-        nothing = (dead | terminal)[done]
-        next_obs = torch.where(dead[done].unsqueeze(1), 0.0, next_obs[done])
-        if (blind := next_obs.isnan()).any():
-            row = int(done[int(blind.any(dim=1).nonzero()[0])])
-            raise SparringError(
-                f"{self.game.name}: agent {row % agents} of lane {row // agents} was shown NaN after it acted"
-            )
-        masks = {}
-        if self._choices:
-            mask = torch.ones(slots, self._choices, dtype=torch.bool)
-            for each, where in ((following, next_slot), (outcome.last, last_slot)):
-                if each.mask is not None:
-                    mask[where] = each.mask.bool()
-            masks["next_mask"] = mask[done]
-        ready = self.returns.push(
-            done,
-            obs=pending["obs"][done],
-            action=pending["action"][done],
-            reward=pending["reward"][done],
-            next_obs=next_obs,
-            last=(ended | dead | over)[done],
-            terminal=nothing,
-            **masks,
-        )
-        pending["waits"][done] = False
-        # A lane that is reset within a match leaves nothing behind, not even of agents that did not see the end.
-        pending["waits"][over] = False
-        self.returns.waiting[over] = 0
-        self.replay.add(**ready)
-
-    def _matches(self, outcome: Outcome) -> list[MatchRow]:
-        rows = []
-        for lane, truncated, score, length in zip(
-            outcome.ended.tolist(),
-            outcome.truncated.tolist(),
-            outcome.score.tolist(),
-            outcome.length.tolist(),
-            strict=True,
-        ):
-            rows.append(
-                MatchRow(
-                    match=self.matches,
-                    lane=lane,
-                    length=length,
-                    score=tuple(score),
-                    truncated=truncated,
-                    at=self.decisions,
-                    updates=self.updates,
-                )
-            )
-            self.matches += 1
-        return rows
+        """Store what is ready."""
+        assert self.transitions is not None
+        ready = self.transitions.push(rows, outcome, following, over, action=action)
+        self.replay.add(**self.returns.push(**ready))
+        self.returns.waiting[over.repeat_interleave(self.game.agents)] = 0
 
     def _episodes_over(self, outcome: Outcome) -> Tensor:
         """bool [lanes]: lanes to reset now."""
@@ -256,10 +179,7 @@ class OffPolicy(ABC):
         return over
 
     def _descend(self, loss: Tensor, parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer) -> None:
-        for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
-            parameter.grad = gradient
-        nn.utils.clip_grad_norm_(parameters, self.config.clip_norm, foreach=True)
-        optimiser.step()
+        descend(loss, parameters, optimiser, clip_norm=self.config.clip_norm)
 
     def losses(self) -> dict[str, float]:
         """What the last update told."""
@@ -269,7 +189,7 @@ class OffPolicy(ABC):
         """Everything but the replay's rows."""
         return {
             "returns": self.returns.state(),
-            "pending": self._pending,
+            "pending": self.transitions.state() if self.transitions else {},
             "game": self.game.state(),
             "decisions": self.decisions,
             "updates": self.updates,
@@ -284,8 +204,8 @@ class OffPolicy(ABC):
     def load_state(self, state: dict[str, Any]) -> None:
         """Continue from `state()`; the replay is restored apart, by `Replay.restore`."""
         self.returns.load_state(state["returns"])
-        for name, tensor in self._pending.items():
-            tensor.copy_(state["pending"][name])
+        if self.transitions:
+            self.transitions.load_state(state["pending"])
         self.game.load_state(state["game"])
         self.decisions = state["decisions"]
         self.updates = state["updates"]
@@ -298,12 +218,14 @@ class OffPolicy(ABC):
         self._rows = self.game.decisions()
 
 
-def one_axis(game: Game, what: str) -> int:
-    """How many numbers the game's `observations` or `actions` have. Raises SparringError where they are no list."""
-    shape = (game.observation if what == "observations" else game.action).shape  # type: ignore[union-attr]
-    if len(shape) != 1:
-        raise SparringError(f"{game.name} has {what} of shape {list(shape)}; this learner needs one axis: flatten them")
-    return int(shape[0])
+def descend(
+    loss: Tensor, parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer, *, clip_norm: float
+) -> None:
+    """One step down the loss, of these parameters alone; clip_norm: the largest norm of their gradient."""
+    for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+        parameter.grad = gradient
+    nn.utils.clip_grad_norm_(parameters, clip_norm, foreach=True)
+    optimiser.step()
 
 
 def averaged_tensors(network: nn.Module) -> list[Tensor]:
