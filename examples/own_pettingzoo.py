@@ -1,13 +1,14 @@
-"""A PettingZoo game of your own, trained by self-play DDPG and by MADDPG, one command each.
+"""A PettingZoo game of your own, trained by self-play DDPG, by MADDPG and by PPO, one command each.
 
     sparring train own-ddpg --own examples/own_pettingzoo.py:Plank
     sparring train own-maddpg --own examples/own_pettingzoo.py:Plank
+    sparring train own-ppo --own examples/own_pettingzoo.py:Plank
     sparring evaluate own-maddpg --own examples/own_pettingzoo.py:Plank
 
     python examples/own_pettingzoo.py [DECISIONS]      # the same from Python, briefly
 
 Plank: two carriers on a line hold a plank of length 1 and bring its middle to a goal that both see. Any ParallelEnv or
-AECEnv will do; agents may see and do different things (DDPG, which gives all one actor, needs them alike).
+AECEnv will do; agents may see and do different things (DDPG and PPO, which give all one actor, need them alike).
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Plank(ParallelEnv):
 def main(decisions: int = 20_000) -> None:
     game = pettingzoo(Plank, teams={"left": 0, "right": 0})
     print("checks passed:", ", ".join(check_game(game, lanes=2, decisions=40, limit=LENGTH)))
-    for method in ("ddpg", "maddpg"):
+    for method in ("ddpg", "maddpg", "ppo"):
         result = sparring.train(f"own-{method}", game=game, decisions=decisions)
         found = sparring.evaluate(result.run, game=game)
         print(f"{method}: {found.score:.2f} a match of {LENGTH} decisions without noise")

@@ -105,7 +105,7 @@ def test_a_checkpoint_of_a_newer_version_is_named_so(path: Path) -> None:
     ("key", "value", "line"),
     [
         ("game", "chess", 'run run was started with game = "chess", this command says "tennis"'),
-        ("algorithm", "sarsa", 'algorithm = "sarsa": must be one of "ddpg", "dqn", "maddpg", "ppo"'),
+        ("algorithm", "sarsa", 'algorithm = "sarsa": must be one of "ddpg", "dqn", "ippo", "maddpg", "ppo"'),
         ("lanse", 3, "lanse: no such setting; did you mean lanes?"),
     ],
 )

@@ -35,10 +35,11 @@ def test_own_game_is_sound_and_trains(capsys: pytest.CaptureFixture[str]) -> Non
     assert sparring.load("meet").game == "meet"
 
 
-@pytest.mark.parametrize("method", ["ddpg", "maddpg"])
+@pytest.mark.parametrize("method", ["ddpg", "maddpg", "ppo"])
 def test_own_pettingzoo_trains_by_one_command(method: str, capsys: pytest.CaptureFixture[str]) -> None:
     own = ["--own", f"{EXAMPLES / 'own_pettingzoo.py'}:Plank"]
-    short = ["--decisions", "400", f"--{method}.learn-from", "200", f"--{method}.batch", "16"]
+    less = ["ippo.steps", "2"] if method == "ppo" else [f"{method}.learn-from", "200"]
+    short = ["--decisions", "400", f"--{less[0]}", less[1]]
     assert main(["train", f"own-{method}", *own, *short, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["updates"] > 10
     assert main(["evaluate", f"own-{method}", *own, "--matches", "4", "--json"]) == 0

@@ -215,7 +215,7 @@ def test_the_maps_of_the_judge_never_train_and_a_broken_one_is_a_line(tmp_path: 
     ("text", "line"),
     [
         ('game = "loong"', 'algorithm = "ddpg": loong needs "ppo"'),
-        ('algorithm = "ppo"', 'algorithm = "ppo": tennis needs ddpg, dqn or maddpg'),
+        ('algorithm = "ppo"', 'algorithm = "ppo": tennis needs ddpg, dqn, ippo or maddpg'),
         ("[loong]\nmaps = []", 'loong.maps = []: must name maps, such as ["generated:0:4096"]'),
         ('[selfplay]\nopponents = ["bob"]', 'selfplay.opponents = ["bob"]: no player bob: there are '),
         ('[selfplay]\nopponents = ["legal", "legal"]', 'selfplay.opponents = ["legal", "legal"]: one is named twice'),
@@ -237,7 +237,7 @@ def test_each_fault_of_a_recipe_is_one_line(tmp_path: Path, text: str, line: str
 
 def test_a_game_of_ones_own_is_not_learnt_by_ppo(tmp_path: Path, recipe: Recipe) -> None:
     with pytest.raises(
-        SparringError, match='algorithm = "ppo": it learns loong alone; tennis needs ddpg, dqn or maddpg'
+        SparringError, match='algorithm = "ppo": it learns loong alone; tennis needs ddpg, dqn, ippo or maddpg'
     ):
         sparring.train(recipe, run=tmp_path / "run", console=SILENT, game=lambda lanes, seed: sparring.make("tennis"))
 

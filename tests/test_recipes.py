@@ -60,7 +60,7 @@ def test_an_unknown_recipe_names_the_nearest() -> None:
     ("text", "line"),
     [
         ("seed = -1", "seed = -1: must be in [0, 4.61169e+18]"),
-        ('algorithm = "sarsa"', 'algorithm = "sarsa": must be one of "ddpg", "dqn", "maddpg", "ppo"'),
+        ('algorithm = "sarsa"', 'algorithm = "sarsa": must be one of "ddpg", "dqn", "ippo", "maddpg", "ppo"'),
         ('algorithm = "dqn"\n[dqn]\nhidden = []', "dqn.hidden = []: must have at least one layer"),
         (
             'algorithm = "dqn"\n[dqn]\nbuffer = 9\nlearn_from = 9',

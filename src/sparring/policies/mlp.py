@@ -63,6 +63,19 @@ class Critic(nn.Module):
         return value.squeeze(1)
 
 
+class StateValue(nn.Module):
+    """V(obs): float32 [n, inputs] -> float32 [n]."""
+
+    def __init__(self, inputs: int, *, hidden: Sequence[int], generator: torch.Generator) -> None:
+        super().__init__()
+        self.trunk = _trunk(inputs, hidden, 0, generator)
+        self.head = fan_in_uniform(nn.Linear(hidden[-1], 1), generator, limit=3e-3)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        value: Tensor = self.head(self.trunk(obs))
+        return value.squeeze(1)
+
+
 class TwinCritic(nn.Module):
     """Two critics that are trained alike and differ in their first weights: float32 [2, n] (Fujimoto et al. 2018)."""
 
@@ -106,6 +119,18 @@ class BestChoice(nn.Module):
         """obs: float32 [n, inputs]; mask: bool [n, choices], the legal ones; returns [n, actions], or int64 [n]."""
         choice = best_choice(self.values(obs), mask)
         return choice if self.actions is None else self.actions[choice]  # type: ignore[index]
+
+
+class LikeliestChoice(nn.Module):
+    """The legal choice that an actor whose outputs are logits gives most often, as a discrete game takes it."""
+
+    def __init__(self, actor: Actor) -> None:
+        super().__init__()
+        self.actor = actor
+
+    def forward(self, obs: Tensor, mask: Tensor | None = None) -> Tensor:
+        """obs: float32 [n, inputs]; mask: bool [n, choices], the legal ones; returns int64 [n]."""
+        return best_choice(self.actor.logits(obs), mask)
 
 
 def best_choice(values: Tensor, mask: Tensor | None) -> Tensor:

@@ -11,6 +11,7 @@ from sparring.games.loong import Loong
 from sparring.learn.against import NETWORKS, Against
 from sparring.learn.ddpg import DDPG
 from sparring.learn.dqn import DQN
+from sparring.learn.ippo import IPPO
 from sparring.learn.maddpg import MADDPG
 from sparring.learn.matches import EpisodeRow, LoongMatchRow, MatchRow
 from sparring.learn.offpolicy import OffPolicy
@@ -20,7 +21,7 @@ from sparring.levels.shipped import SHIPPED
 from sparring.runs import checkpoint
 from sparring.runs.folder import find_run
 from sparring.runs.metrics import LoongMeasure, Measure
-from sparring.runs.recipe import Recipe
+from sparring.runs.recipe import OTHERS, Recipe
 from sparring.runs.segments import Replay
 from sparring.settings import flat, show
 
@@ -87,10 +88,12 @@ def make_learner(recipe: Recipe, game: Game) -> Learner:
     """The recipe's learner before its first step. Raises SparringError for a game that it cannot learn."""
     if recipe.algorithm == "ppo":
         if not isinstance(game, Loong):
-            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs ddpg, dqn or maddpg')
+            raise SparringError(f'algorithm = "ppo": it learns loong alone; {game.name} needs {OTHERS}')
         return SelfPlay(game, recipe.selfplay, seed=recipe.seed, decisions=recipe.decisions, device=recipe.device)
     if recipe.algorithm == "maddpg":
         return MADDPG(game, recipe.maddpg, seed=recipe.seed, device=recipe.device)
+    if recipe.algorithm == "ippo":
+        return IPPO(game, recipe.ippo, seed=recipe.seed, decisions=recipe.decisions, device=recipe.device)
     if recipe.algorithm == "dqn":
         return DQN(game, recipe.dqn, seed=recipe.seed, device=recipe.device)
     if recipe.against.opponent != "itself":

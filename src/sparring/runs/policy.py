@@ -16,7 +16,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import AgentSpace, Box, Decisions, Discrete
 from sparring.policies.loong import Teacher, preset
-from sparring.policies.mlp import Actor, BestChoice, Values
+from sparring.policies.mlp import Actor, BestChoice, LikeliestChoice, Values
 from sparring.policies.team import Actors, OneActor
 from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, find_run
@@ -132,7 +132,7 @@ def load(run: str | Path) -> TrainedPolicy:
     where = str(folder.checkpoint)
     if recipe.algorithm == "ppo":
         raise SparringError(f"run {folder.name} plays loong: sparring.load_teacher loads it")
-    makers = {"ddpg": _actor, "dqn": _best_choice, "maddpg": _actors}
+    makers = {"ddpg": _actor, "dqn": _best_choice, "ippo": _likeliest, "maddpg": _actors}
     actor = makers[recipe.algorithm](content, recipe, where)
     return TrainedPolicy(
         name=folder.name,
@@ -161,6 +161,14 @@ def _best_choice(content: dict[str, Any], recipe: Recipe, where: str) -> BestCho
     values = Values(content["observation"], choices, hidden=recipe.dqn.hidden, generator=torch.Generator())
     _take(values, weights, where)
     return BestChoice(values, content["learner"]["actions"])
+
+
+def _likeliest(content: dict[str, Any], recipe: Recipe, where: str) -> Actor | LikeliestChoice:
+    learner = content["learner"]  # as in IPPO.policy
+    size = learner["choices"] or content["action"]
+    actor = Actor(content["observation"], size, hidden=recipe.ippo.hidden, normalised=0, generator=torch.Generator())
+    _take(actor, learner["actor"], where)
+    return LikeliestChoice(actor) if learner["choices"] else actor
 
 
 def _actors(content: dict[str, Any], recipe: Recipe, where: str) -> Actors:

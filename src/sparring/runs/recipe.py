@@ -16,6 +16,7 @@ from sparring.games.tennis import Tennis, TennisOptions
 from sparring.learn.against import AgainstConfig
 from sparring.learn.ddpg import DDPGConfig
 from sparring.learn.dqn import DQNConfig
+from sparring.learn.ippo import IPPOConfig
 from sparring.learn.maddpg import MADDPGConfig
 from sparring.learn.offpolicy import OffPolicyConfig
 from sparring.learn.selfplay import SelfPlayConfig
@@ -23,6 +24,8 @@ from sparring.settings import Range, check, from_table, override, read_toml, sho
 
 RECIPES = Path(__file__).resolve().parent.parent / "recipes"
 """The recipes that come with Sparring, one TOML file each."""
+OTHERS = "ddpg, dqn, ippo or maddpg"
+"""The algorithms for games other than Loong, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +63,10 @@ class Recipe:
 
     game: str = "tennis"
     """The game's name: tennis, mpe, loong, or that of the game given to `sparring.train(game=...)`."""
-    algorithm: Literal["ddpg", "dqn", "maddpg", "ppo"] = "ddpg"
+    algorithm: Literal["ddpg", "dqn", "ippo", "maddpg", "ppo"] = "ddpg"
     """The learner: ddpg (table ddpg) for tennis and games like it, dqn (table dqn) for games with discrete actions and
-    for tennis on a grid, maddpg (table maddpg) for games of several agents that differ, ppo (table selfplay) for
-    loong."""
+    for tennis on a grid, ippo (table ippo) for PPO on either kind, maddpg (table maddpg) for games of several agents
+    that differ, ppo (table selfplay) for loong."""
     seed: Annotated[int, Range(low=0, high=2**62)] = 0
     """Decides first weights, serves, noise and minibatches: the same seed gives the same run."""
     lanes: Annotated[int, Range(low=1, high=65536)] = 1
@@ -89,6 +92,7 @@ class Recipe:
     ddpg: DDPGConfig = field(default_factory=DDPGConfig)
     against: AgainstConfig = field(default_factory=AgainstConfig)
     dqn: DQNConfig = field(default_factory=DQNConfig)
+    ippo: IPPOConfig = field(default_factory=IPPOConfig)
     mpe: MPEOptions = field(default_factory=MPEOptions)
     maddpg: MADDPGConfig = field(default_factory=MADDPGConfig)
     loong: LoongOptions = field(default_factory=LoongOptions)
@@ -135,11 +139,6 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
         learner = [*_ddpg_faults(recipe), *_replay_faults(recipe, "ddpg", recipe.ddpg)]
     elif recipe.algorithm == "dqn":
         learner = [
-            (
-                recipe.against.opponent != "itself",
-                f"against.opponent = {show(recipe.against.opponent)}",
-                'needs algorithm = "ddpg"',
-            ),
             (not recipe.dqn.hidden, "dqn.hidden = []", "must have at least one layer"),
             (not recipe.dqn.levels, "dqn.levels = []", "must have at least one entry"),
             *_replay_faults(recipe, "dqn", recipe.dqn),
@@ -148,6 +147,11 @@ def cross_check(recipe: Recipe, *, where: str) -> Recipe:
         learner = [
             (not recipe.maddpg.hidden, "maddpg.hidden = []", "must have at least one layer"),
             *_replay_faults(recipe, "maddpg", recipe.maddpg),
+        ]
+    elif recipe.algorithm == "ippo":
+        learner = [
+            (not recipe.ippo.hidden, "ippo.hidden = []", "must have at least one layer"),
+            _too_short(recipe, recipe.ippo.steps),
         ]
     for fault, what, must in (*_faults(recipe), *learner):
         if fault:
@@ -167,7 +171,12 @@ def _faults(recipe: Recipe) -> Faults:
         (
             loong != (recipe.algorithm == "ppo"),
             f"algorithm = {show(recipe.algorithm)}",
-            f"{recipe.game} needs {show('ppo') if loong else 'ddpg, dqn or maddpg'}",
+            f"{recipe.game} needs {show('ppo') if loong else OTHERS}",
+        ),
+        (
+            recipe.algorithm != "ddpg" and recipe.against.opponent != "itself",
+            f"against.opponent = {show(recipe.against.opponent)}",
+            'needs algorithm = "ddpg"',
         ),
         (not recipe.loong.maps, "loong.maps = []", 'must name maps, such as ["generated:0:4096"]'),
         (
@@ -189,12 +198,18 @@ def _faults(recipe: Recipe) -> Faults:
             (len(ends) != 2, f"selfplay.ppo.{name} = {show(ends)}", "must be two numbers, for the start and the end")
             for name, ends in (("entropy", ppo.entropy), ("shaping", ppo.shaping))
         ),
-        (
-            loong and recipe.decisions < recipe.lanes * ppo.steps,
-            f"decisions = {recipe.decisions}",
-            f"must be at least {recipe.lanes * ppo.steps}: an update takes {ppo.steps} of each of {recipe.lanes} lanes",
-        ),
+        *([_too_short(recipe, ppo.steps)] if loong else []),
     ]
+
+
+def _too_short(recipe: Recipe, steps: int) -> tuple[bool, str, str]:
+    """Whether the run is over before its first update, which takes `steps` decisions of each lane."""
+    least = recipe.lanes * steps
+    return (
+        recipe.decisions < least,
+        f"decisions = {recipe.decisions}",
+        f"must be at least {least}: an update takes {steps} of each of {recipe.lanes} lanes",
+    )
 
 
 def _ddpg_faults(recipe: Recipe) -> Faults:
