@@ -34,6 +34,11 @@ def test_all_figures_are_drawn_from_a_run(
     ]  # fmt: skip
     for name in names:
         assert len(Image.open(name).convert("RGB").getcolors(10**6) or ()) > 20
+    few = tmp_path / "few"
+    assert studies.figures(tmp_path / "run", out=few, only=("ledger",)) == [few / "ledger.png"]
+    assert (few / "ledger.png").read_bytes() == (out / "ledger.png").read_bytes()
+    with pytest.raises(SparringError, match="no figure legder: there are timeline, frames"):
+        studies.figures(tmp_path / "run", out=few, only=("legder",))
     with pytest.raises(SparringError, match="run values is none of DDPG on Tennis"):
         studies.figures(tmp_path / "values", out=out)
     with pytest.raises(SparringError, match="run run is none of DQN on Tennis"):

@@ -72,6 +72,7 @@ FIGURES_HELP = """The figures that a tutorial of Tennis needs, each drawn from c
 
   sparring study figures tennis --out figures
   sparring study figures tennis --dqn tennis-dqn --out figures
+  sparring study figures tennis --only frames ledger
 
 timeline (acting and bursts), frames (what a racket sees), ledger (what rallies paid), target (one stored step),
 slow-copy (one weight and its target), curve (raw and 100-average), clears (score by balls over the net), critic-inputs
@@ -83,6 +84,7 @@ def study_figures(
     *,
     out: Path = Path("figures"),
     dqn: str | None = None,
+    only: tuple[str, ...] = (),
     json: Switch = False,
 ) -> int:
     """Draw the figures of a run.
@@ -91,9 +93,10 @@ def study_figures(
         run: A run of recipe tennis, or another one of DDPG on Tennis.
         out: The folder for the pictures, PNG.
         dqn: A run of recipe tennis-dqn. Default: its network before training.
+        only: Names of figures. Default: all.
         json: Print JSON.
     """
-    paths = figures(run, out=out, dqn=dqn)
+    paths = figures(run, out=out, dqn=dqn, only=only)
     if json:
         print_json(paths)
     else:

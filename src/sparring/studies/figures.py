@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -44,14 +44,19 @@ class _Source:
     values: DQN | None = field(default=None)
 
 
-def figures(run: str | Path, *, out: Path, dqn: str | Path | None = None) -> list[Path]:
-    """Draw all figures into the folder `out`, PNG; returns their paths.
+def figures(run: str | Path, *, out: Path, dqn: str | Path | None = None, only: Sequence[str] = ()) -> list[Path]:
+    """Draw figures into the folder `out`, PNG; returns their paths.
 
-    run: of recipe tennis, or another one of DDPG on Tennis
-    dqn: of recipe tennis-dqn; without one the figure of choices shows an untrained network
+    run:  of recipe tennis, or another one of DDPG on Tennis
+    dqn:  of recipe tennis-dqn; without one the figure of choices shows an untrained network
+    only: names of figures, such as "frames"; default: all
 
-    Raises SparringError: unknown run, another game or algorithm, an empty replay, a file that cannot be written.
+    Raises SparringError: no such figure, unknown run, another game or algorithm, an empty replay, a file that cannot be
+    written.
     """
+    for title in only:
+        if title not in _FIGURES:
+            raise SparringError(f"no figure {title}: there are {', '.join(_FIGURES)}")
     _, learner = read_learner(run)
     name = find_run(run).name
     if not isinstance(learner, DDPG) or learner.game.observation.shape != (OBSERVATION,):
@@ -68,6 +73,8 @@ def figures(run: str | Path, *, out: Path, dqn: str | Path | None = None) -> lis
     paths = []
     with one_thread():
         for title, draw in _FIGURES.items():
+            if only and title not in only:
+                continue
             path = out / f"{title}.png"
             draw(source, path)
             paths.append(path)
