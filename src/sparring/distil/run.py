@@ -28,6 +28,7 @@ from sparring.runs.learners import training_maps
 from sparring.runs.metrics import json_line
 from sparring.runs.policy import TrainedTeacher, load_teacher
 from sparring.runs.progress import Progress, Standing, clock
+from sparring.runs.resumable import Resumable, made_with, not_bitwise
 from sparring.runs.train import stop_signals
 from sparring.settings import differences, from_table, override, show
 
@@ -122,13 +123,13 @@ def _teacher(folder: RunFolder) -> TrainedTeacher:
     return trained
 
 
-class Distillation:
+class Distillation(Resumable):
     """A student, its rounds and their folder."""
 
     def __init__(self, folder: RunFolder, config: DistilConfig, teacher: TrainedTeacher, console: Console) -> None:
         """Start, or go on from the folder's checkpoint. Hold the lock meanwhile."""
+        super().__init__(students_folder(folder))
         self.folder, self.config, self.console = folder, config, console
-        self.path = students_folder(folder)
         self.checkpoint = self.path / "latest.pt"
         recipe = teacher.recipe
         game = Loong(
@@ -145,7 +146,6 @@ class Distillation:
         """Of the weights of this round's teacher; empty before the first round."""
         self.told: dict[str, dict[str, float]] = {}
         """Of the last update."""
-        self.seconds = 0.0
         length = self._resume() if self.checkpoint.exists() else self._start()
         self._metrics = self._open(length)
 
@@ -240,7 +240,8 @@ class Distillation:
                         f"the student of run {self.folder.name} was begun with {key} = {show(old)}, this command says "
                         f"{show(new)}: give {show(old)}, or {anew}"
                     )
-            core = str(content["made_with"]["core"])
+            made_then = dict(content["made_with"])
+            core = str(made_then["core"])
             if core != _core.source_hash:
                 raise SparringError(
                     f"{path} holds matches of another core ({core[:12]}, here {_core.source_hash[:12]}): "
@@ -254,10 +255,8 @@ class Distillation:
             raise SparringError(f"{path} does not fit this version of Sparring ({reason}): {anew}") from None
         for key, old, new in changed:
             self.say(f"changed: {key} was {show(old)}, is now {show(new)} (this command's settings win)")
-        now = self._made_with()
-        unlike = [f"{key} was {old}, is now {now[key]}" for key, old in content["made_with"].items() if old != now[key]]
-        if unlike:
-            self.say(f"not bitwise: {'; '.join(unlike)}; it goes on, but rounds differently than it would have")
+        for line in not_bitwise(made_then, self._made_with()):
+            self.say(line)
         if self.distiller.finished and not self.round_file(self.distiller.rounds).exists():
             self._write_round()  # killed after the checkpoint of the round's end
         return length
@@ -384,30 +383,7 @@ class Distillation:
         )
 
     def _made_with(self) -> dict[str, Any]:
-        """What decides the rounding of numbers, and so whether a resume is bit for bit."""
-        return {
-            "torch": torch.__version__.split("+")[0],
-            "threads": self.config.threads,
-            "cpu": torch.backends.cpu.get_cpu_capability(),
-            "core": _core.source_hash,
-        }
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        began = time.monotonic()
-        yield
-        self.seconds += time.monotonic() - began
-
-    @contextmanager
-    def _disk(self) -> Iterator[None]:
-        """Turns a failing disk into a line for the person."""
-        try:
-            yield
-        except OSError as error:
-            raise SparringError(
-                f"{self.path}: {error.strerror or error}: stopped at decision {self.decisions:,}; "
-                "what was saved before is whole: make room, then give the same command again"
-            ) from error
+        return made_with(threads=self.config.threads)
 
 
 class _Timing:

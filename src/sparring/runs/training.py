@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Literal, Protocol
 
@@ -25,6 +23,7 @@ from sparring.runs.learners import begin, described, game_options, make_learner,
 from sparring.runs.metrics import json_line
 from sparring.runs.progress import clock
 from sparring.runs.recipe import Recipe
+from sparring.runs.resumable import Resumable, made_with, not_bitwise
 from sparring.runs.segments import SEGMENT_BYTES, ReplayStore
 from sparring.settings import differences, from_table, show, to_toml
 
@@ -40,7 +39,7 @@ class Board(Protocol):
     def close(self) -> None: ...
 
 
-class Training:
+class Training(Resumable):
     """A run in memory and its folder: `start` or `resume` it, `step` it, `save` it, `close` it.
 
     Use it for a loop of your own; `train` is this with progress, signals and limits. Hold `folder.lock()` meanwhile.
@@ -65,6 +64,7 @@ class Training:
         else:
             self.game = make(game, lanes=recipe.lanes, seed=recipe.seed)
             recipe = replace(recipe, game=self.game.name)
+        super().__init__(folder.path)
         self.recipe = recipe
         self.folder = folder
         self.say = say
@@ -75,8 +75,6 @@ class Training:
         )
         self.measure = make_measure(recipe)
         self.board: Board | None = None
-        self.seconds = 0.0
-        """Training time over all sessions: steps and saves."""
         self._logs: dict[str, AppendOnly] = {}
 
     @property
@@ -115,7 +113,7 @@ class Training:
                 f"{path} does not fit this version of Sparring ({reason}): choose another --run"
             ) from None
         self.seconds = content["seconds"]
-        for line in self._not_bitwise(content["made_with"]):
+        for line in not_bitwise(content["made_with"], self._made_with()):
             self.say(line)
         with self._disk():
             self._open(content["logs"])
@@ -164,7 +162,7 @@ class Training:
             content = {
                 "game": self.game.name,
                 "recipe": _plain(asdict(self.recipe)),
-                "made_with": made_with(self.recipe),
+                "made_with": self._made_with(),
                 "observation": self.game.observation.shape[0],
                 "action": math.prod(getattr(self.game.action, "shape", ())),
                 "learner": self.learner.state(),
@@ -250,11 +248,8 @@ class Training:
                 "now: bring those back, or choose another --run"
             )
 
-    def _not_bitwise(self, then: Mapping[str, Any]) -> Iterator[str]:
-        now = made_with(self.recipe)
-        changed = [f"{key} was {then.get(key)}, is now {now[key]}" for key in now if then.get(key) != now[key]]
-        if changed:
-            yield f"not bitwise: {'; '.join(changed)}; the run goes on, but rounds differently than it would have"
+    def _made_with(self) -> dict[str, Any]:
+        return made_with(threads=self.recipe.threads, device=self.recipe.device)
 
     def _metrics_row(self) -> None:
         row: dict[str, Any] = {
@@ -268,35 +263,6 @@ class Training:
             for name, value in row.items():
                 if value is not None and name != "decisions":
                     self.board.add_scalar(name, value, self.decisions)
-
-    @contextmanager
-    def _timed(self) -> Iterator[None]:
-        began = time.monotonic()
-        yield
-        self.seconds += time.monotonic() - began
-
-    @contextmanager
-    def _disk(self) -> Iterator[None]:
-        """Turns a failing disk into a line for the person."""
-        try:
-            yield
-        except OSError as error:
-            kept = "the last checkpoint is whole" if self.folder.exists else "nothing is lost"
-            raise SparringError(
-                f"{self.folder.path}: {error.strerror or error}: stopped at decision {self.decisions:,}; {kept}: "
-                "make room, then give the same command again"
-            ) from error
-
-
-def made_with(recipe: Recipe) -> dict[str, Any]:
-    """What decides the rounding of a run's numbers, and so whether a resume is bit for bit."""
-    return {
-        "torch": torch.__version__.split("+")[0],
-        "threads": recipe.threads,
-        "device": recipe.device,
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "core": _core.source_hash,
-    }
 
 
 def _plain(value: Any) -> Any:
