@@ -33,6 +33,7 @@ from sparring.errors import SparringError
 from sparring.games.loong import Loong
 from sparring.learn.lives import stretches
 from sparring.policies.actions import PARTS, Mask, Tree, unpack
+from sparring.policies.fixed_point import ARITHMETIC
 from sparring.policies.loong import Teacher
 from sparring.policies.loong import preset as teacher_preset
 from sparring.policies.student import Student, preset
@@ -566,6 +567,14 @@ def test_what_cannot_be_distilled_is_one_line_and_changes_nothing(
         refused(run, r"latest\.pt holds matches of another core \(.{12}, here 0123456789ab\): go on with the Sparring")
         with pytest.raises(SparringError, match=r"round-0001\.pt is a student of another core \(.*: distil again"):
             load_student(run / "students" / "round-0001.pt")
+    with monkeypatch.context() as patch:
+        patch.setattr("sparring.distil.students.ARITHMETIC", 2)
+        with pytest.raises(SparringError, match=r"round-0001\.pt is a student of arithmetic 1, .* 2 .*: distil again"):
+            load_student(run / "students" / "round-0001.pt")
+    content = torch.load(run / "students" / "round-0001.pt", weights_only=True)
+    assert content.pop("arithmetic") == ARITHMETIC == 1
+    torch.save(content, tmp_path / "older.pt")
+    assert load_student(tmp_path / "older.pt")[1].arithmetic == 1
     assert {path.name: path.read_bytes() for path in (run / "students").iterdir()} == before
     held = distilling.locked(run / "students" / "lock", "it is being held", "wait")
     with held:

@@ -18,7 +18,7 @@ from sparring import _core
 from sparring.distil.quantise import CoreStudent, ExactStudent, IntegerStudent, integers
 from sparring.errors import SparringError
 from sparring.policies.actions import unpack
-from sparring.policies.fixed_point import GATE, HIDDEN, SIGNED, UNIT, Dense, gate_tables
+from sparring.policies.fixed_point import ARITHMETIC, GATE, HIDDEN, SIGNED, UNIT, Dense, gate_tables
 from sparring.policies.student import Student, StudentConfig, preset
 
 WIDE = replace(
@@ -105,6 +105,28 @@ def test_all_ways_agree_over_whole_lives(config: StudentConfig, gain: float) -> 
         kinds |= {*unpack(torch.from_numpy(packed)).kind.tolist()}
     assert kinds == {0, 1, 2}
     assert len(np.unique(ways.memory)) > 40
+
+
+ARITHMETICS = {1: "4679d9f6a87cd61b8a62b3104176fb519b832066fe0c41ae53a3576ccbf0746d"}
+"""What students compute, by the number of the arithmetic. One that is out in the world never changes."""
+
+
+def test_what_students_compute_has_a_number() -> None:
+    """Students on disk name the arithmetic they were trained in: raise ARITHMETIC when this fails, and add its line."""
+    draw = np.random.RandomState(1)  # its numbers are the same in every version of NumPy
+    student = Student(NARROW).double()
+    with torch.no_grad():
+        for weight in student.parameters():
+            weight.copy_(torch.from_numpy(draw.uniform(-1, 1, weight.shape)))
+    student.quantised = True
+    digest, memory = hashlib.sha256(integers(student).blob()), student.newborn(6)
+    for _ in range(4):
+        inputs = draw.randint(0, 128, (6, 9424)).astype(np.uint8) * (draw.uniform(size=(6, 9424)) < 0.1)
+        with torch.no_grad():
+            tree, memory = student.step(torch.from_numpy(inputs), torch.full((6, 40), 255, dtype=torch.uint8), memory)
+        digest.update((memory / UNIT.unit).to(torch.int16).numpy().tobytes() + tree.mode().numpy().tobytes())
+    assert len((memory / UNIT.unit).unique()) > 40
+    assert digest.hexdigest() == ARITHMETICS[ARITHMETIC]
 
 
 def test_the_large_student_agrees() -> None:

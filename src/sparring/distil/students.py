@@ -11,6 +11,7 @@ from typing import Any
 
 from sparring import _core
 from sparring.errors import SparringError
+from sparring.policies.fixed_point import ARITHMETIC
 from sparring.policies.student import Student, StudentConfig
 from sparring.runs import checkpoint
 from sparring.runs.folder import Disk, RunFolder, find_run
@@ -24,21 +25,23 @@ _ROUND = re.compile(r"round-(\d+)\.pt")
 class StudentFacts:
     """What is known of a student.
 
-    preset:    name of its sizes
-    quantised: it was trained with the bot's arithmetic to the end
-    teacher:   SHA-256 of its last teacher's weights
-    core:      hash of the core's source that told it what dragons know
-    round:     the round of distillation that made it
-    decisions: that it was trained on, all rounds together
-    told:      loss, agreement, entropy and teacher_entropy in the round's last rollout, before it was trained on; each
-               in all and by part
-    hash:      SHA-256 of the file
+    preset:     name of its sizes
+    quantised:  it was trained with the bot's arithmetic to the end
+    teacher:    SHA-256 of its last teacher's weights
+    core:       hash of the core's source that told it what dragons know
+    arithmetic: number of the arithmetic it was trained in, see `fixed_point.ARITHMETIC`
+    round:      the round of distillation that made it
+    decisions:  that it was trained on, all rounds together
+    told:       loss, agreement, entropy and teacher_entropy in the round's last rollout, before it was trained on;
+                each in all and by part
+    hash:       SHA-256 of the file
     """
 
     preset: str
     quantised: bool
     teacher: str
     core: str
+    arithmetic: int
     round: int
     decisions: int
     told: dict[str, dict[str, float]]
@@ -69,11 +72,12 @@ def newest_student(run: str | Path) -> Path:
 
 
 def save_student(path: Path, student: Student, facts: Mapping[str, Any], disk: Disk) -> None:
-    """Write a student that nothing will change any more. facts: those of StudentFacts but core and hash."""
+    """Write a student that nothing will change any more. facts: those of StudentFacts but core, arithmetic and hash."""
     content = {
         "student": student.state_dict(),
         "config": asdict(student.config),
         "core": _core.source_hash,
+        "arithmetic": ARITHMETIC,
         **facts,
     }
     checkpoint.write(path, content, disk, format=FORMAT, version=VERSION)
@@ -82,7 +86,8 @@ def save_student(path: Path, student: Student, facts: Mapping[str, Any], disk: D
 def load_student(path: str | Path) -> tuple[Student, StudentFacts]:
     """The student in a file, and what is known of it; it plays with the bot's arithmetic if it was trained with it.
 
-    Raises SparringError: a file that is missing, damaged or none of a student, another core, sizes that are none.
+    Raises SparringError: a file that is missing, damaged or none of a student, another core or arithmetic, sizes that
+    are none.
     """
     path = Path(path)
     content = _read(path)
@@ -91,6 +96,11 @@ def load_student(path: str | Path) -> tuple[Student, StudentFacts]:
         raise SparringError(
             f"{path} is a student of another core ({facts['core'][:12]}, here {_core.source_hash[:12]}), which told it "
             "other things about the board: distil again, or use the Sparring that made it"
+        )
+    if facts["arithmetic"] != ARITHMETIC:
+        raise SparringError(
+            f"{path} is a student of arithmetic {facts['arithmetic']}, this Sparring computes {ARITHMETIC} and would "
+            "make other choices of it: distil again, or use the Sparring that made it"
         )
     student = Student(from_table(StudentConfig, content["config"], where=str(path)))
     if unfit := checkpoint.misfit(content["student"], student.state_dict()):
@@ -104,11 +114,23 @@ def load_student(path: str | Path) -> tuple[Student, StudentFacts]:
     return student.eval().requires_grad_(False), StudentFacts(**facts, hash=digest)
 
 
-_FACTS = {"preset": str, "quantised": bool, "teacher": str, "core": str, "round": int, "decisions": int, "told": dict}
+_FACTS = {
+    "preset": str,
+    "quantised": bool,
+    "teacher": str,
+    "core": str,
+    "arithmetic": int,
+    "round": int,
+    "decisions": int,
+    "told": dict,
+}
+_FIRST_ARITHMETIC = 1
+"""Of students that do not say theirs."""
 
 
 def _read(path: Path) -> dict[str, Any]:
     content = checkpoint.read_file(path, format=FORMAT, version=VERSION, other="distil another one")
+    content.setdefault("arithmetic", _FIRST_ARITHMETIC)
     for name, kind in {**_FACTS, "student": dict, "config": dict}.items():
         if not isinstance(content.get(name), kind):
             raise SparringError(f"{path} does not fit this version of Sparring (no {name}): distil another one")

@@ -23,6 +23,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+ARITHMETIC = 1
+"""Number of what this module, a student and its integers compute; another one with every change of a result.
+
+Students on disk say theirs, and another Sparring refuses them. A test holds the number to the results.
+"""
+
 
 @dataclass(frozen=True)
 class Format:
