@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import cast
@@ -103,6 +105,7 @@ _KEPT = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit code: 0, 2 for what the person can mend, 128 + n when stopped by signal n."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _hear_interrupts()
     if given == ["--version"]:
         print(f"sparring {version('sparring')}")
         return 0
@@ -122,6 +125,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sparring: {error.strerror or error}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
         _close_stdout()
         return 2
+
+
+def _hear_interrupts() -> None:
+    """Jobs that a shell starts in the background ignore SIGINT, and so does Python; but who sends it means it."""
+    here = threading.current_thread() is threading.main_thread()
+    if here and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _close_stdout() -> None:
