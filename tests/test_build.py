@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sparring import _core, doctor
-from sparring.cache import cache_folder, prune, used
+from sparring.cache import cache_folder, prune, share, used
 from sparring.errors import SparringError
 from sparring.judge import build
 from sparring.judge.entrants import load_entrant
@@ -299,11 +299,17 @@ def test_the_cache_keeps_what_was_used_last(tmp_path: Path) -> None:
 
 
 def test_the_cache_is_pruned_when_something_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "MOST_KEPT_BYTES", 25)
+    monkeypatch.setattr("sparring.cache.MOST_KEPT_BYTES", 25)
     for name in ("a", "b", "c"):
-        build._kept(tmp_path / name, bytes(10))
+        share(tmp_path / name, bytes(10), "letters")
         os.utime(tmp_path / name, (ord(name), ord(name)))
     assert {path.name for path in tmp_path.iterdir()} == {"b", "c"}
+    share(tmp_path / "b", lambda: pytest.fail("it is there"), "letters")
+    share(tmp_path / "d", lambda: bytes(10), "letters")
+    assert {path.name for path in tmp_path.iterdir()} == {"b", "d"}
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SparringError, match=r"cannot keep letters in .*: free the disk, or name a place in XDG_CACHE"):
+        share(tmp_path / "file" / "e", bytes(10), "letters")
 
 
 def test_the_compiler_is_not_made_ready_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The folder of compiled things: kernels for a GPU, the organisers' engine as machine code, bots."""
+"""The folder of things that can be made again: kernels for a GPU, the organisers' engine, bots, copies of teachers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sparring.errors import SparringError
 
+MOST_KEPT_BYTES = 2 << 30
+"""Of a folder that `share` puts files into; those that were not used for longest go first."""
 _DAY = 24 * 60 * 60
 
 
@@ -38,6 +40,26 @@ def keep(path: Path, content: bytes) -> None:
             part.unlink(missing_ok=True)
 
 
+def share(path: Path, content: bytes | Callable[[], bytes], what: str) -> Path:
+    """Put a file that all processes read into the cache, if it is not there yet, and prune its folder.
+
+    content: or what makes it; what: such files are called
+
+    Raises SparringError where it cannot be written.
+    """
+    used(path)  # before looking for it, lest another process prunes it in between
+    if not path.is_file():
+        keep(path, content() if callable(content) else content)
+        if not path.is_file():
+            raise cannot_keep(what, path.parent)
+        prune(path.parent, MOST_KEPT_BYTES)
+    return path
+
+
+def cannot_keep(what: str, folder: Path) -> SparringError:
+    return SparringError(f"cannot keep {what} in {folder}: free the disk, or name a place in XDG_CACHE_HOME")
+
+
 def used(path: Path) -> None:
     """Note that a file of the cache is in use, for `prune`."""
     with contextlib.suppress(OSError):
@@ -54,7 +76,7 @@ def prune(folder: Path, most_bytes: int) -> None:
         size = 0
         for stat, file in files:
             size += stat.st_size
-            if size > most_bytes and stat.st_mtime < time.time() - _DAY:
+            if size > most_bytes and file.stat().st_mtime < time.time() - _DAY:  # asked again: it may just be used
                 file.unlink()
 
 

@@ -21,7 +21,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from sparring.cache import cache_folder, keep, one_at_a_time, prune, used
+from sparring.cache import cache_folder, cannot_keep, keep, one_at_a_time, share, used
 from sparring.errors import SparringError
 from sparring.judge.official import native_path, toolkit
 
@@ -29,8 +29,7 @@ MOST_ZIP_BYTES = 4 << 20
 """What may be submitted."""
 MOST_BYTES = 64 << 20
 """A folder, a .wasm, or what a zip unpacks to, that is larger is no bot."""
-MOST_KEPT_BYTES = 2 << 30
-"""Of built bots in the cache folder; those that were not used for longest go first."""
+_KEPT = "built bots"
 
 
 class Program(NamedTuple):
@@ -64,7 +63,7 @@ def build_bot(source: Path) -> Path:
     _check_place(built.parent)  # else one would hear of it only when the compiler is ready, minutes later
     with one_at_a_time("build"):
         if not built.is_file():
-            _kept(built, _built(source, files))
+            share(built, _built(source, files), _KEPT)
     return built
 
 
@@ -80,7 +79,7 @@ def keep_wasm(source: Path | bytes) -> Path:
         raise SparringError(f"cannot read {source!s}: {error.strerror or error}") from error
     if len(wasm) > MOST_BYTES:
         raise SparringError(f"{source!s} has more than {MOST_BYTES >> 20} MiB: that is no bot")
-    return _kept(_folder() / f"{hashlib.sha256(wasm).hexdigest()}.wasm", wasm)
+    return share(_folder() / f"{hashlib.sha256(wasm).hexdigest()}.wasm", wasm, _KEPT)
 
 
 @functools.cache
@@ -97,7 +96,7 @@ def program(wasm: Path) -> Program:
         with one_at_a_time("build"):
             if not _loads(native):
                 native.unlink(missing_ok=True)
-                _kept(native, _compiled(content))
+                share(native, _compiled(content), _KEPT)
     used(native)
     return Program(native, sandbox.parse_imports(content, shape), shape[0])
 
@@ -239,29 +238,13 @@ def _folder() -> Path:
     return cache_folder() / "bots"
 
 
-def _kept(path: Path, content: bytes) -> Path:
-    """Put a file into the cache folder. Raises SparringError if that cannot be written: all processes read it there."""
-    if path.is_file():
-        used(path)
-        return path
-    keep(path, content)
-    if not path.is_file():
-        raise _no_place(path.parent)
-    prune(path.parent, MOST_KEPT_BYTES)
-    return path
-
-
 def _check_place(folder: Path) -> None:
     """Raise SparringError if nothing can be written to a folder of the cache."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise _no_place(folder) from error
-
-
-def _no_place(folder: Path) -> SparringError:
-    return SparringError(f"cannot keep built bots in {folder}: free the disk, or name a place in XDG_CACHE_HOME")
+        raise cannot_keep(_KEPT, folder) from error
 
 
 def _folder_files(folder: Path) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ where two choices are as good as equally probable, it may take the other one.
 from __future__ import annotations
 
 import io
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from sparring import _core
-from sparring.cache import cache_folder, keep
+from sparring.cache import cache_folder, share
 from sparring.errors import SparringError
 from sparring.games.loong import LoongDecisions
 from sparring.judge.entrants import Entrant
@@ -38,17 +38,13 @@ def teacher_entrant(run: str | Path) -> Entrant:
     Raises SparringError where there is no such run of Loong, and where the cache folder cannot be written.
     """
     trained = load_teacher(run)
-    path = weights_path(trained.hash)
-    if not path.exists():
-        keep(path, _content(trained))
-    if not path.exists():
-        raise SparringError(f"cannot keep the weights of run {trained.name} in {path.parent}: make room there")
+    path = keep_weights(trained.hash, lambda: _content(trained))
     return Entrant(trained.name, "teacher", trained.hash, path)
 
 
-def weights_path(hash: str) -> Path:
-    """Where the weights of the teacher with this hash are kept."""
-    return cache_folder() / "teachers" / f"{hash}.pt"
+def keep_weights(hash: str, content: bytes | Callable[[], bytes]) -> Path:
+    """Where the weights of the teacher with this hash are kept, in the cache folder; `content` if they are not yet."""
+    return share(cache_folder() / "teachers" / f"{hash}.pt", content, "copies of teachers")
 
 
 def _content(trained: TrainedTeacher) -> bytes:

@@ -16,7 +16,6 @@ from itertools import chain
 from multiprocessing import connection, resource_tracker
 from typing import Any, Protocol
 
-from sparring.cache import keep
 from sparring.errors import SparringError
 from sparring.judge.build import keep_wasm
 from sparring.judge.entrants import Entrant, load_entrant
@@ -315,10 +314,9 @@ def entrant_here(entrant: Entrant, wasm: bytes | None) -> Entrant:
     Raises SparringError where a scripted player of this name is another one here.
     """
     if wasm is not None and entrant.kind == "teacher":
-        from sparring.judge.teachers import weights_path
+        from sparring.judge.teachers import keep_weights
 
-        keep(weights_path(entrant.hash), wasm)
-        return replace(entrant, path=weights_path(entrant.hash))
+        return replace(entrant, path=keep_weights(entrant.hash, wasm))
     if wasm is not None:
         return replace(entrant, path=keep_wasm(wasm))
     if entrant.kind == "scripted" and load_entrant(entrant.name).hash != entrant.hash:
