@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +18,18 @@ from tiny_runs import TINY
 
 import sparring
 from sparring import _core
+from sparring.cache import cache_folder
 from sparring.cli import main
 from sparring.errors import SparringError
 from sparring.judge.entrants import Entrant, load_entrant
-from sparring.judge.films import moments, play_teacher
+from sparring.judge.films import Filmed, moments, play_teacher
 from sparring.judge.match import PlayedMatch, play_match
 from sparring.judge.records import Records, load_records
 from sparring.judge.replay_format import read_replay
 from sparring.judge.schedule import Job, schedule
 from sparring.judge.statistics import wilson
-from sparring.judge.teachers import play_taught, weights_path
-from sparring.judge.versus import evaluate_teacher
+from sparring.judge.teachers import play_taught
+from sparring.judge.versus import Versus, evaluate_teacher
 from sparring.judge.work import entrant_here, play_missing
 from sparring.levels.maps import read_map
 from sparring.levels.pool import named_maps
@@ -60,7 +62,8 @@ def jobs(one: Entrant, other: Entrant, place: Path, matches: int = 4) -> list[Jo
 
 
 def test_a_run_is_a_player_by_name_and_by_path(place: Path, one: Entrant) -> None:
-    assert (one.name, one.kind, one.path) == ("one", "teacher", weights_path(one.hash))
+    assert (one.name, one.kind) == ("one", "teacher")
+    assert one.path == cache_folder() / "teachers" / f"{one.hash}.pt"
     assert load_entrant(place / "one") == one == load_entrant(str(place / "one"))
     assert load_entrant("two").hash != one.hash
     trained = sparring.load_teacher("one")
@@ -173,8 +176,23 @@ def test_a_teacher_of_another_machine_is_kept_here(
     content = one.path.read_bytes()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "there"))
     here = entrant_here(replace(one, path=Path("/nowhere")), content)
-    assert here == replace(one, path=weights_path(one.hash))
-    assert here.path is not None and here.path.read_bytes() == content
+    assert here.path == tmp_path / "there" / "sparring" / "teachers" / one.path.name
+    assert (here, here.path.read_bytes()) == (replace(one, path=here.path), content)
+
+
+def test_old_copies_of_teachers_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    one = load_entrant("one").path
+    assert one is not None
+    monkeypatch.setattr("sparring.cache.MOST_KEPT_BYTES", one.stat().st_size)
+    os.utime(one, (0, 0))
+    load_entrant("one")  # in use
+    two = load_entrant("two").path
+    assert two is not None and one.exists() and two.exists()
+    os.utime(one, (0, 0))
+    two.unlink()
+    load_entrant("two")
+    assert two.exists() and not one.exists()
 
 
 def test_an_evaluation_counts_both_seats_and_goes_on_where_it_stopped(tmp_path: Path, place: Path) -> None:
@@ -210,7 +228,8 @@ def test_an_evaluation_counts_both_seats_and_goes_on_where_it_stopped(tmp_path: 
 def test_a_match_is_filmed_round_by_round(tmp_path: Path, place: Path) -> None:
     arena = place / "maps" / "wide.map"
     gif, replay = tmp_path / "a.gif", tmp_path / "a.replay"
-    filmed = play_teacher("one", map=str(arena), against="forager", seed=4, replay=replay, picture=gif)
+    filmed = play_teacher("one", map=str(arena), against="forager", seed=4, out=gif)
+    assert (filmed.picture, filmed.replay) == (gif, replay)
     shown = list(moments(read_replay(replay)))
     assert [at.round for at in shown] == [*range(filmed.played.rounds), filmed.played.rounds - 1]
     assert [at.over for at in shown] == [False] * filmed.played.rounds + [True]
@@ -222,7 +241,7 @@ def test_a_match_is_filmed_round_by_round(tmp_path: Path, place: Path) -> None:
     with Image.open(gif) as picture:
         assert picture.n_frames == len(shown)  # type: ignore[attr-defined]
     with pytest.raises(SparringError, match=r"written as \.gif or \.mp4, not as 'a.png'; try a.gif"):
-        play_teacher("one", map=str(arena), replay=replay, picture=tmp_path / "a.png")
+        play_teacher("one", map=str(arena), out=tmp_path / "a.png")
     assert main(["replay", "film", str(replay), "--out", str(tmp_path / "again.gif")]) == 0
     with Image.open(tmp_path / "again.gif") as again:
         assert again.n_frames == len(shown)
@@ -245,9 +264,30 @@ def test_the_verbs_of_runs_play_loong_in_the_judge(
     out = capsys.readouterr().out
     assert f"picture: {picture}\nreplay: {tmp_path / 'film.replay'}\n" in out
     assert picture.exists() and (tmp_path / "film.replay").exists()
-    for verb in ("evaluate", "play"):
+    for verb, takes in (("evaluate", "against, maps, matches, "), ("play", "map, against, ")):
         assert main([verb, "one", "--opponent", "two"]) == 2
-        assert "run one plays loong: name its opponent with --against" in capsys.readouterr().err
+        assert f"run one plays loong, where {verb} takes no opponent: it takes {takes}" in capsys.readouterr().err
+
+
+def test_the_verbs_are_functions_too(tmp_path: Path, place: Path) -> None:
+    shutil.copytree(place / "one", tmp_path / "one")
+    one, maps = tmp_path / "one", str(place / "maps")
+    heard: list[tuple[int, int]] = []
+    found = sparring.evaluate(
+        one, against="legal", maps=maps, matches=2, on_match=lambda done, whole: heard.append((done, whole))
+    )
+    assert isinstance(found, Versus)
+    assert (found.player, found.opponent, found.matches, heard) == ("one", "legal", 2, [(0, 2), (1, 2), (2, 2)])
+    filmed = sparring.play(one, map=f"{maps}/small.map", against="legal", seed=3)
+    assert isinstance(filmed, Filmed)
+    assert filmed.played == play_match(
+        (place / "maps" / "small.map").read_bytes(), load_entrant(one), load_entrant("legal"), seed=3, map_name="small"
+    )
+    assert (filmed.picture, filmed.replay) == (one / "match.gif", one / "match.replay")
+    assert filmed.picture.exists() and filmed.replay.exists()
+    for verb in (sparring.evaluate, sparring.play):
+        with pytest.raises(SparringError, match="takes a run of Loong by its name, such as one, and not its teacher"):
+            verb(sparring.load_teacher(one))  # type: ignore[operator]
 
 
 def test_who_cannot_play_is_one_line(place: Path, tmp_path: Path) -> None:
@@ -258,5 +298,9 @@ def test_who_cannot_play_is_one_line(place: Path, tmp_path: Path) -> None:
     sparring.train(replace(TINY, decisions=2), run=tmp_path / "rally", console=SILENT)
     with pytest.raises(SparringError, match="run rally plays tennis: no player of loong"):
         load_entrant(tmp_path / "rally")
+    with pytest.raises(SparringError, match="plays tennis, where evaluate takes no against and no maps: it takes oppo"):
+        sparring.evaluate(tmp_path / "rally", against="legal", maps="shipped")
+    with pytest.raises(SparringError, match="plays tennis, where play takes no map: it takes opponent, out"):
+        sparring.play(tmp_path / "rally", map="arena")
     with pytest.raises(SparringError, match=r"run one plays loong: sparring.load_teacher loads it"):
         sparring.load("one")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from sparring.distil.students import load_student
     from sparring.export.bot import Exported, export_bot
     from sparring.games.registry import make
-    from sparring.runs.evaluate import Evaluation, evaluate
+    from sparring.judge.runs import evaluate, play
+    from sparring.runs.evaluate import Evaluation
     from sparring.runs.listing import compare, list_runs, prune
-    from sparring.runs.play import play
     from sparring.runs.policy import TrainedPolicy, TrainedTeacher, load, load_teacher
     from sparring.runs.recipe import Recipe, load_recipe
     from sparring.runs.train import RunResult, train
@@ -40,9 +40,9 @@ _HOMES = {
     "TrainedPolicy": "runs.policy",
     "TrainedTeacher": "runs.policy",
     "load_teacher": "runs.policy",
-    "evaluate": "runs.evaluate",
+    "evaluate": "judge.runs",
     "Evaluation": "runs.evaluate",
-    "play": "runs.play",
+    "play": "judge.runs",
     "list_runs": "runs.listing",
     "distil_student": "distil.run",
     "DistilResult": "distil.run",

@@ -11,17 +11,17 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from sparring.cli.words import STOPPED, Switch, parsed, pick, print_json, progress_line
+from sparring.cli.words import STOPPED, Switch, flags_given, parsed, pick, print_json, progress_line
 from sparring.errors import SparringError
 from sparring.games.own import own_game
-from sparring.judge.films import play_teacher
+from sparring.judge.films import Filmed
 from sparring.judge.match import verdict_of
-from sparring.judge.versus import evaluate_teacher
-from sparring.runs import evaluate as evaluation
+from sparring.judge.runs import evaluate as evaluate_run
+from sparring.judge.runs import play as play_run
+from sparring.judge.versus import Versus
 from sparring.runs import listing
-from sparring.runs.folder import find_run, runs_folder
-from sparring.runs.play import play as play_run
-from sparring.runs.policy import game_of
+from sparring.runs.evaluate import Evaluation
+from sparring.runs.folder import runs_folder
 from sparring.runs.progress import clock
 from sparring.runs.recipe import Recipe, check_recipe, load_recipe, recipe_names
 from sparring.runs.train import train as train_run
@@ -111,12 +111,12 @@ def evaluate(
     *,
     opponent: str | None = None,
     own: str | None = None,
-    against: str = "starter",
-    maps: Annotated[str, tyro.conf.arg(metavar="shipped|DIR|generated:SEED:COUNT")] = "shipped",
+    against: str | None = None,
+    maps: Annotated[str | None, tyro.conf.arg(metavar="shipped|DIR|generated:SEED:COUNT")] = None,
     matches: int | None = None,
     seed: int | None = None,
-    episodes: int = 20,
-    workers: int = 2,
+    episodes: int | None = None,
+    workers: int | None = None,
     out: Path | None = None,
     json: Switch = False,
 ) -> int:
@@ -126,26 +126,39 @@ def evaluate(
         run: A run's name or path.
         opponent: Not Loong: another run to play against, sides alternating. Default: the run plays itself.
         own: The run's game, FILE.py:NAME, where it was trained on one of your own.
-        against: Loong: the opponent, starter, a scripted player, a bot or a run.
-        maps: Loong: the judge's own maps, a folder of map files, or generated ones.
+        against: Loong: the opponent, a scripted player, a bot or a run. Default: starter.
+        maps: Loong: the judge's own maps, a folder of map files, or generated ones. Default: shipped.
         matches: How many matches to play. Default: 100, of Loong 72.
         seed: Of the serves, or of the schedule of matches. Default: 1,000,000, far from what runs train on; of Loong 0.
         episodes: Tennis: multi-rally episodes (more than 10 rallies or 2,500 decisions) to play besides, as the
-            published curve counts.
-        workers: Loong: processes.
+            published curve counts. Default: 20.
+        workers: Loong: processes. Default: 2.
         out: Loong: folder for the matches. Default: matches in the run's folder.
         json: Print JSON.
     """
-    if game_of(run) == "loong":
-        if opponent is not None:
-            raise SparringError(f"run {Path(run).name} plays loong: name its opponent with --against")
-        return _evaluate_loong(run, against, maps, 72 if matches is None else matches, seed or 0, workers, out, json)
-    matches, seed = 100 if matches is None else matches, 1_000_000 if seed is None else seed
-    game = None if own is None else own_game(own)
-    found = evaluation.evaluate(run, opponent=opponent, matches=matches, seed=seed, episodes=episodes, game=game)
+    how = flags_given(
+        opponent=opponent,
+        game=None if own is None else own_game(own),
+        against=against,
+        maps=maps,
+        matches=matches,
+        seed=seed,
+        episodes=episodes,
+        workers=workers,
+        out=out,
+    )
+    with progress_line() as line:
+        found = evaluate_run(run, on_match=lambda done, whole: line(f"match {done:,} of {whole:,}"), **how)
     if json:
         print_json(found.json())
-        return 0
+    elif isinstance(found, Versus):
+        _tell_versus(found)
+    else:
+        _tell_evaluation(found)
+    return STOPPED if isinstance(found, Versus) and found.missing else 0
+
+
+def _tell_evaluation(found: Evaluation) -> None:
     print(f"{found.player}: {found.matches} matches, mean score of the better agent {found.score:.3f}", end=" ")
     print(f"(95% interval {found.low:.3f} to {found.high:.3f})")
     print(f"match length {found.length:.0f} decisions, {found.capped:.0%} up to the time limit")
@@ -154,42 +167,22 @@ def evaluate(
     if found.opponent is not None:
         print(f"against {found.opponent}: {found.wins} won, {found.draws} drawn, {found.losses} lost", end="; ")
         print(f"mean scores {found.player_score:.3f} and {found.opponent_score:.3f}")
-    return 0
 
 
-def _evaluate_loong(
-    run: str, against: str, maps: str, matches: int, seed: int, workers: int, out: Path | None, json: bool
-) -> int:
-    with progress_line() as line:
-        found = evaluate_teacher(
-            run,
-            against=against,
-            maps=maps,
-            matches=matches,
-            seed=seed,
-            workers=workers,
-            out=out,
-            on_match=lambda done, whole: line(f"match {done:,} of {whole:,}"),
-        )
-    if json:
-        print_json(found.json())
+def _tell_versus(found: Versus) -> None:
+    print(f"{found.player} against {found.opponent}: {found.matches} matches on {found.maps} maps, ", end="")
+    if found.score is None:
+        print("none has ended")
     else:
-        print(f"{found.player} against {found.opponent}: {found.matches} matches on {found.maps} maps, ", end="")
-        if found.score is None:
-            print("none has ended")
-        else:
-            print(f"score {found.score:.3f} (95% interval {found.low:.3f} to {found.high:.3f})")
-            print(f"{found.wins} won, {found.draws} drawn, {found.losses} lost; rounds {found.rounds:.0f}", end="")
-            print(
-                "".join(
-                    f"; as {team} {made:.3f}" for team, made in zip("AB", found.seats, strict=True) if made is not None
-                )
-            )
-            pairs = (f"{name} {getattr(found, name)[0]:.1f} and {getattr(found, name)[1]:.1f}" for name in _ENDS)
-            print(f"at the end, own and opponent's: {', '.join(pairs)}")
-        if found.missing:
-            print(f"{found.missing} matches are still to play: the same command goes on")
-    return STOPPED if found.missing else 0
+        print(f"score {found.score:.3f} (95% interval {found.low:.3f} to {found.high:.3f})")
+        print(f"{found.wins} won, {found.draws} drawn, {found.losses} lost; rounds {found.rounds:.0f}", end="")
+        print(
+            "".join(f"; as {team} {made:.3f}" for team, made in zip("AB", found.seats, strict=True) if made is not None)
+        )
+        pairs = (f"{name} {getattr(found, name)[0]:.1f} and {getattr(found, name)[1]:.1f}" for name in _ENDS)
+        print(f"at the end, own and opponent's: {', '.join(pairs)}")
+    if found.missing:
+        print(f"{found.missing} matches are still to play: the same command goes on")
 
 
 def play(
@@ -197,11 +190,11 @@ def play(
     *,
     opponent: str | None = None,
     against: str | None = None,
-    map: str = "arena",
+    map: str | None = None,
     out: Path | None = None,
     seed: int = 0,
-    seconds: float = 20.0,
-    speed: float = 1.0,
+    seconds: float | None = None,
+    speed: float | None = None,
     quiet: Switch = False,
     json: Switch = False,
 ) -> int:
@@ -211,32 +204,24 @@ def play(
         run: A run's name or path; it plays racket A, on the left, or team A.
         opponent: Tennis: the run that plays racket B. Default: the same.
         against: Loong: team B, starter, a scripted player, a bot or a run. Default: the same run.
-        map: Loong: a map file, or the name of a map that ships with the judge.
+        map: Loong: a map file, or the name of a map that ships with the judge. Default: arena.
         out: The picture, .gif or .mp4. Default: rally.gif or match.gif in the run's folder. A replay of Loong lies
             beside it.
         seed: Of the serve, or of the match.
-        seconds: Tennis: longest piece of the rally the picture shows.
-        speed: Tennis: of the court in the terminal; 1 is real time.
+        seconds: Tennis: longest piece of the rally the picture shows. Default: 20.
+        speed: Tennis: of the court in the terminal; 1 is real time. Default: 1.
         quiet: Do not draw in the terminal.
         json: Print the result as JSON, and do not draw.
     """
-    if game_of(run) == "loong":
-        if opponent is not None:
-            raise SparringError(f"run {Path(run).name} plays loong: name its opponent with --against")
-        picture = out or find_run(run).path / "match.gif"
-        replay = picture.with_suffix(".replay")
-        filmed = play_teacher(run, map=map, against=against, seed=seed, replay=replay, picture=picture)
+    how = flags_given(opponent=opponent, against=against, map=map, out=out, seed=seed, seconds=seconds, speed=speed)
+    result = play_run(run, terminal=not (quiet or json), console=Console(), **how)
+    if isinstance(result, Filmed):
         if json:
-            print_json({**filmed.played.json(), "picture": picture, "replay": replay})
+            print_json({**result.played.json(), "picture": result.picture, "replay": result.replay})
         else:
-            print(verdict_of(filmed.played))
-            print(f"picture: {picture}\nreplay: {replay}")
+            print(verdict_of(result.played))
+            print(f"picture: {result.picture}\nreplay: {result.replay}")
         return 0
-    terminal = not (quiet or json)
-    console = Console()
-    result = play_run(
-        run, opponent=opponent, out=out, seed=seed, seconds=seconds, speed=speed, terminal=terminal, console=console
-    )
     if json:
         fields = {name: getattr(result, name) for name in result.__dataclass_fields__}
         print_json({**fields, "path": str(result.path), "best": result.best})

@@ -54,6 +54,11 @@ def printable(line: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in line)
 
 
+def flags_given(**flags: Any) -> dict[str, Any]:
+    """The flags that have a value: the others take the default of the function that gets these."""
+    return {name: value for name, value in flags.items() if value is not None}
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, default=str))
 

@@ -21,6 +21,7 @@ from sparring.levels.maps import read_map
 from sparring.pictures.animation import check_suffix, write_frames
 from sparring.pictures.board import BoardDragon, draw_board
 from sparring.pictures.court import Image8
+from sparring.runs.folder import find_run
 
 SIDE, FRAMES_PER_SECOND, MOST_FRAMES = 480, 12, 240
 
@@ -96,16 +97,18 @@ def play_teacher(
     map: str = "arena",
     against: str | Path | None = None,
     seed: int = 0,
-    replay: Path,
-    picture: Path,
+    out: Path | None = None,
 ) -> Filmed:
     """Play one match in the judge, the teacher of a run as team A, and film it.
 
     map:     a file, or the name of a map that ships with the judge
     against: team B, as `load_entrant` takes it; None: the teacher again
+    out:     the picture, .gif or .mp4, by default `match.gif` in the run's folder; the replay lies beside it
 
     Raises SparringError, as `play_match` and `film` do.
     """
+    picture = find_run(run).path / "match.gif" if out is None else out
+    replay = picture.with_suffix(".replay")
     check_suffix(picture)
     name, map_bytes = load_map(map)
     player = teacher_entrant(run)
