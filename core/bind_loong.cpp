@@ -387,6 +387,7 @@ void bind_loong(nb::module_& m) {
   m.attr("LOONG_COVERAGE") = nb::tuple(names);
   bind_loong_batch(m);
   bind_loong_knowledge(m);
+  bind_loong_turns(m);
   nb::class_<TextMatch>(m, "LoongTextMatch")
       .def(nb::init<const OwnedLevel&, u64, u32, bool>(), "level"_a, "seed"_a, "debug"_a = 0, "record"_a = false)
       .def("next", &TextMatch::next)

@@ -6,16 +6,24 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "loong/memory.h"
+#include "loong/text.h"
 
 using sparring::i32;
 using sparring::i64;
 using sparring::u32;
 using sparring::u64;
 using sparring::u8;
+
+using Rows = nanobind::ndarray<const u8, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+using MutableRows = nanobind::ndarray<u8, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+using Seeds = nanobind::ndarray<const u64, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+// Of dragons: [n, 5], an Identity each.
+using Identities = nanobind::ndarray<const i32, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
 
 inline nanobind::bytes to_bytes(const std::vector<u8>& bytes) {
   return nanobind::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -34,6 +42,18 @@ std::vector<u8> written(Write&& write) {
     if (out.size <= out.capacity) return bytes;
   }
 }
+
+// What the judge told a dragon. Its init block says how the numbers of the round block are meant.
+struct Told {
+  sparring::loong::Identity who{};
+  sparring::loong::View view;
+
+  Told(const nanobind::bytes& init, const nanobind::bytes& block) {
+    if (!sparring::loong::read_init(data_of(init), init.size(), who)) throw std::invalid_argument("not an init block");
+    if (!sparring::loong::read_block(data_of(block), block.size(), who, view))
+      throw std::invalid_argument("not a round block");
+  }
+};
 
 struct OwnedLevel {
   std::vector<u64> memory;
@@ -86,3 +106,4 @@ nanobind::tuple memory_arrays(const sparring::loong::Memory& memory);
 
 void bind_loong_batch(nanobind::module_& m);      // bind_loong_batch.cpp
 void bind_loong_knowledge(nanobind::module_& m);  // bind_loong_knowledge.cpp
+void bind_loong_turns(nanobind::module_& m);      // bind_loong_turns.cpp

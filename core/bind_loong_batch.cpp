@@ -37,13 +37,8 @@ using sparring::OneAtATime;
 namespace {
 
 using Lanes = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Seeds = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-using Identities = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Choices = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using FoilRows = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using MutableRows = nb::ndarray<u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void check_levels(const std::vector<OwnedLevel*>& levels) {
   if (levels.empty()) throw std::invalid_argument("levels must not be empty");
@@ -823,72 +818,6 @@ nb::bytes foreign_batch(const std::vector<OwnedLevel*>& levels, u64 lanes, bool 
   return nb::bytes(reinterpret_cast<const char*>(&batch), sizeof batch);
 }
 
-// What a row says to the judge.
-nb::bytes reply_text(const nb::bytes& row) {
-  ActionRow action;
-  if (row.size() != sizeof action) throw std::invalid_argument("an action is one row of LOONG_ACTION");
-  std::memcpy(&action, row.data(), sizeof action);
-  if (!action.valid()) throw std::invalid_argument("not an action");
-  return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
-}
-
-// What the judge told a dragon. Its init block says how the numbers of the round block are meant.
-struct Told {
-  Identity who;
-  View view;
-
-  Told(const nb::bytes& init, const nb::bytes& block) {
-    if (!read_init(data_of(init), init.size(), who)) throw std::invalid_argument("not an init block");
-    if (!read_block(data_of(block), block.size(), who, view)) throw std::invalid_argument("not a round block");
-  }
-};
-
-// The same as a row.
-nb::bytes view_row(const nb::bytes& init, const nb::bytes& block) {
-  const Told told(init, block);
-  return nb::bytes(reinterpret_cast<const char*>(&told.view), sizeof told.view);
-}
-
-// What a scripted player replies: what it does in a lane of the same match.
-nb::bytes scripted_reply(u32 script, const nb::bytes& init, const nb::bytes& block, u64 seed, u64 match_seed) {
-  if (script >= kScripts) {
-    throw std::invalid_argument("there are only " + std::to_string(kScripts) + " scripted players");
-  }
-  const Told told(init, block);
-  Draws draws = Draws::of(seed, match_seed, told.who.id, told.view.round);
-  ActionRow action;
-  decide(static_cast<Script>(script), told.who, told.view, draws, action);
-  return to_bytes(written([&](Out& out) { write_reply(action.action(), out); }));
-}
-
-// What scripted players do in turns that are told by rows.
-void decide_rows(const Rows& scripts, const Identities& identities, const Rows& views, u64 seed,
-                 const Seeds& match_seeds, const MutableRows& actions) {
-  static_assert(sizeof(Identity) == 5 * sizeof(i32));
-  const std::size_t n = views.shape(0);
-  if (scripts.shape(0) != n || scripts.shape(1) != 1 || identities.shape(0) != n || identities.shape(1) != 5 ||
-      views.shape(1) != sizeof(View) || match_seeds.shape(0) != n || actions.shape(0) != n ||
-      actions.shape(1) != sizeof(ActionRow)) {
-    throw std::invalid_argument("scripts, identities, views, match seeds and actions must have a row for each dragon");
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    if (scripts.data()[i] >= kScripts)
-      throw std::invalid_argument("row " + std::to_string(i) + ": there are only " + std::to_string(kScripts) +
-                                  " scripted players");
-  }
-  const nb::gil_scoped_release release;
-  for (std::size_t i = 0; i < n; ++i) {
-    Identity who;
-    View view;
-    ActionRow action;
-    std::memcpy(&who, identities.data() + 5 * i, sizeof who);
-    std::memcpy(&view, views.data() + sizeof view * i, sizeof view);
-    Draws draws = Draws::of(seed, match_seeds.data()[i], who.id, view.round);
-    decide(static_cast<Script>(scripts.data()[i]), who, view, draws, action);
-    std::memcpy(actions.data() + sizeof action * i, &action, sizeof action);
-  }
-}
-
 }  // namespace
 
 void bind_loong_batch(nb::module_& m) {
@@ -902,11 +831,6 @@ void bind_loong_batch(nb::module_& m) {
   for (u32 i = 0; i < kWishes; ++i) wishes[kWishNames[i]] = reinterpret_cast<const i32*>(&usual)[i];
   m.attr("LOONG_FOIL") = wishes;
   m.attr("LOONG_FOIL_BUILD") = kFoilBuild;
-  m.def("loong_reply", &reply_text, "action"_a);
-  m.def("loong_decide_rows", &decide_rows, "scripts"_a.noconvert(), "identities"_a.noconvert(), "views"_a.noconvert(),
-        "seed"_a, "match_seeds"_a.noconvert(), "actions"_a.noconvert());
-  m.def("loong_view", &view_row, "init"_a, "block"_a);
-  m.def("loong_decide", &scripted_reply, "script"_a, "init"_a, "block"_a, "seed"_a, "match_seed"_a);
   m.def(
       "loong_lane_bytes",
       [](const std::vector<OwnedLevel*>& levels, bool lean) { return layout_for(levels, lean).bytes; }, "levels"_a,

@@ -23,8 +23,6 @@ using namespace sparring::loong;
 
 namespace {
 
-using Rows = nb::ndarray<const u8, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Identities = nb::ndarray<const i32, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Numbers = nb::ndarray<const i64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Dragons of a bot, each with a memory of its own, in slots.
@@ -38,12 +36,9 @@ class LoneDragons {
   i64 slots() const { return static_cast<i64>(dragons_.size()); }
 
   nb::tuple observe(const nb::bytes& init, const nb::bytes& block, i64 slot) {
-    Identity who{};
-    View view;
-    if (!read_init(data_of(init), init.size(), who)) throw std::invalid_argument("not an init block");
-    if (!read_block(data_of(block), block.size(), who, view)) throw std::invalid_argument("not a round block");
+    const Told told(init, block);
     std::vector<u8> inputs(sizeof(InputsRow)), mask(sizeof(MaskRow));
-    know(slot, who, view, inputs.data(), mask.data());
+    know(slot, told.who, told.view, inputs.data(), mask.data());
     return nb::make_tuple(own_array(std::move(inputs), {sizeof(InputsRow)}),
                           own_array(std::move(mask), {sizeof(MaskRow)}));
   }
