@@ -302,5 +302,12 @@ def test_who_cannot_play_is_one_line(place: Path, tmp_path: Path) -> None:
         sparring.evaluate(tmp_path / "rally", against="legal", maps="shipped")
     with pytest.raises(SparringError, match="plays tennis, where play takes no map: it takes opponent, out"):
         sparring.play(tmp_path / "rally", map="arena")
+    shutil.copytree(place / "one", tmp_path / "old")
+    for part, said in (({}, "no ppo"), ({"ppo": {"teacher": {"a": torch.zeros(1)}}}, "Error.s. in loading state_dict")):
+        content = torch.load(place / "one" / "latest.pt", weights_only=True)
+        content["learner"] = {name: kept for name, kept in content["learner"].items() if name != "ppo"} | part
+        torch.save(content, tmp_path / "old" / "latest.pt")
+        with pytest.raises(SparringError, match=rf"^\S*latest.pt does not fit this version .*\({said}.*\): use"):
+            load_entrant(tmp_path / "old")
     with pytest.raises(SparringError, match=r"run one plays loong: sparring.load_teacher loads it"):
         sparring.load("one")

@@ -99,7 +99,9 @@ def distil_student(
     try:
         students_folder(folder).mkdir(exist_ok=True)
     except OSError as error:
-        raise SparringError(f"{students_folder(folder)} cannot be made: {error.strerror or error}") from None
+        raise SparringError(
+            f"{students_folder(folder)} cannot be made: {error.strerror or error}; make room there"
+        ) from None
     threads = torch.get_num_threads()
     torch.set_num_threads(config.threads)
     keep_freed_memory()

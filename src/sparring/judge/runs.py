@@ -18,6 +18,8 @@ from sparring.runs import play as playing
 from sparring.runs.evaluate import Actor, Evaluation, Player
 from sparring.runs.policy import TrainedTeacher, game_of
 
+_OF_EVERY_GAME = ("on_match", "terminal", "console")
+
 
 @overload
 def evaluate(player: Actor | Callable[..., Any], **how: Any) -> Evaluation: ...
@@ -83,5 +85,6 @@ def _of_loong(
 
 
 def _words(function: Callable[..., Any]) -> list[str]:
-    """What it takes by name."""
-    return [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.KEYWORD_ONLY]
+    """What it takes by name, besides what `evaluate` and `play` take of every game."""
+    words = inspect.signature(function).parameters.items()
+    return [name for name, each in words if each.kind is each.KEYWORD_ONLY and name not in _OF_EVERY_GAME]

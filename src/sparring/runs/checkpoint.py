@@ -45,12 +45,12 @@ def write(path: Path, content: Mapping[str, Any], disk: Disk, *, format: str = F
     disk.replace(path, data.getbuffer())
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path, *, other: str = "choose another --run") -> dict[str, Any]:
     """A run's checkpoint. Raises SparringError as `read_file` does, and where a part of it is missing."""
-    content = read_file(path, format=FORMAT, version=VERSION, other="choose another --run")
+    content = read_file(path, format=FORMAT, version=VERSION, other=other)
     for part, kind in _PARTS.items():
         if not isinstance(content.get(part), kind):
-            raise SparringError(f"{path} does not fit this version of Sparring (no {part}): choose another --run")
+            raise SparringError(f"{path} does not fit this version of Sparring (no {part}): {other}")
     return content
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast, overload
@@ -22,6 +24,8 @@ from sparring.runs import checkpoint
 from sparring.runs.folder import RunFolder, find_run
 from sparring.runs.recipe import Recipe
 from sparring.settings import from_table
+
+_OTHER = "name another run"
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ class TrainedTeacher:
 
 def game_of(run: str | Path) -> str:
     """The name of the game that a run plays. Raises SparringError, as `load`."""
-    return str(checkpoint.read(find_run(run).checkpoint)["game"])
+    return str(checkpoint.read(find_run(run).checkpoint, other=_OTHER)["game"])
 
 
 def load(run: str | Path) -> TrainedPolicy:
@@ -133,12 +137,14 @@ def load(run: str | Path) -> TrainedPolicy:
     if recipe.algorithm == "ppo":
         raise SparringError(f"run {folder.name} plays loong: sparring.load_teacher loads it")
     makers = {"ddpg": _actor, "dqn": _best_choice, "ippo": _likeliest, "maddpg": _actors}
-    actor = makers[recipe.algorithm](content, recipe, where)
+    with _fitting(where):
+        actor = makers[recipe.algorithm](content, recipe, where)
+        decisions = int(content["learner"]["decisions"])
     return TrainedPolicy(
         name=folder.name,
         game=content["game"],
         recipe=recipe,
-        decisions=content["learner"]["decisions"],
+        decisions=decisions,
         actor=actor.eval(),
     )
 
@@ -200,19 +206,34 @@ def load_teacher(run: str | Path) -> TrainedTeacher:
     if recipe.algorithm != "ppo":
         raise SparringError(f"run {folder.name} plays {content['game']}: no player of loong")
     teacher = Teacher(preset(recipe.selfplay.preset))
-    _take(teacher, content["learner"]["ppo"]["teacher"], str(folder.checkpoint))
+    where = str(folder.checkpoint)
+    with _fitting(where):
+        _take(teacher, content["learner"]["ppo"]["teacher"], where)
+        decisions = int(content["learner"]["decisions"])
     return TrainedTeacher(
         name=folder.name,
         recipe=recipe,
-        decisions=content["learner"]["decisions"],
+        decisions=decisions,
         teacher=teacher.eval().requires_grad_(False),
     )
 
 
 def _read(run: str | Path) -> tuple[RunFolder, dict[str, Any], Recipe]:
     folder = find_run(run)
-    content = checkpoint.read(folder.checkpoint)
+    content = checkpoint.read(folder.checkpoint, other=_OTHER)
     return folder, content, from_table(Recipe, content["recipe"], where=str(folder.checkpoint))
+
+
+@contextmanager
+def _fitting(where: str) -> Iterator[None]:
+    """Turns what is missing from a checkpoint, or is none of this version's, into a line for the person."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        reason = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error).splitlines()[0].strip(": ")
+        raise SparringError(
+            f"{where} does not fit this version of Sparring ({reason}): use the one that saved it, or train anew"
+        ) from None
 
 
 def _take(network: nn.Module, weights: dict[str, Any], where: str) -> None:
