@@ -4,6 +4,7 @@
     sparring train own-maddpg --own examples/own_pettingzoo.py:Plank
     sparring train own-ppo --own examples/own_pettingzoo.py:Plank
     sparring evaluate own-maddpg --own examples/own_pettingzoo.py:Plank
+    sparring play own-maddpg --own examples/own_pettingzoo.py:Plank
 
     python examples/own_pettingzoo.py [DECISIONS]      # the same from Python, briefly
 
@@ -73,6 +74,15 @@ class Plank(ParallelEnv):
             dict.fromkeys(names, over),
             {name: {} for name in names},
         )
+
+    def render(self) -> Any:
+        """The line from -3 to 3 with carriers, plank and goal: RGB, for `sparring play`."""
+        picture = np.full((40, 300, 3), 255, np.uint8)
+        left, right, goal = (int(np.clip(150 + 50 * place, 3, 296)) for place in (*self.place, self.goal))
+        picture[17:23, min(left, right) : max(left, right)] = (170, 170, 170)
+        for column, colour in ((goal, (220, 60, 60)), (left, (40, 90, 200)), (right, (40, 160, 90))):
+            picture[8:32, column - 3 : column + 3] = colour
+        return picture
 
     def _see(self) -> dict[str, Any]:
         own = dict(zip(self.possible_agents, self.place, strict=True))

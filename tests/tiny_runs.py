@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from sparring.games.api import Game
 from sparring.learn.ddpg import DDPGConfig
 from sparring.runs.folder import Disk, RunFolder
 from sparring.runs.metrics import read_json_lines
@@ -50,10 +51,12 @@ TINY = Recipe(
 """36 steps of two courts: the replay overflows twice, some rallies end, a few updates are made."""
 
 
-def training(path: Path, disk: Disk | None = None, recipe: Recipe = TINY) -> Training:
+def training(
+    path: Path, disk: Disk | None = None, recipe: Recipe = TINY, game: Callable[..., Game] | None = None
+) -> Training:
     """A training in that folder, started or resumed."""
     folder = RunFolder(path, disk=disk)
-    run = Training(recipe, folder, segment_bytes=SEGMENT_BYTES)
+    run = Training(recipe, folder, game=game, segment_bytes=SEGMENT_BYTES)
     if folder.exists:
         run.resume()
     else:

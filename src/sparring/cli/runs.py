@@ -56,6 +56,8 @@ PLAY_HELP = """Play one match without noise and write it as an animated picture.
 
   sparring play tennis                       # draws a rally live, writes rally.gif in the run's folder
   sparring play tennis --seed 7 --out rally.mp4 --quiet
+  sparring play spread-maddpg                # any PettingZoo game that can be drawn: writes match.gif
+  sparring play own-ppo --own my_game.py:parallel_env
   sparring play loong-tiny --map arena       # writes match.gif and match.replay, for the organisers' viewer
   sparring play loong-tiny --map my.map --against starter --seed 3 --out my.gif"""
 
@@ -189,6 +191,7 @@ def play(
     run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     *,
     opponent: str | None = None,
+    own: str | None = None,
     against: str | None = None,
     map: str | None = None,
     out: Path | None = None,
@@ -201,19 +204,29 @@ def play(
     """Play a match.
 
     Args:
-        run: A run's name or path; it plays racket A, on the left, or team A.
-        opponent: Tennis: the run that plays racket B. Default: the same.
+        run: A run's name or path; it plays racket A, on the left, or team A, or team 0.
+        opponent: Not Loong: the run that plays racket B, or team 1. Default: the same.
+        own: The run's game, FILE.py:NAME, where it was trained on one of your own.
         against: Loong: team B, starter, a scripted player, a bot or a run. Default: the same run.
         map: Loong: a map file, or the name of a map that ships with the judge. Default: arena.
         out: The picture, .gif or .mp4. Default: rally.gif or match.gif in the run's folder. A replay of Loong lies
             beside it.
         seed: Of the serve, or of the match.
-        seconds: Tennis: longest piece of the rally the picture shows. Default: 20.
+        seconds: Not Loong: longest piece of the match the picture shows. Default: 20.
         speed: Tennis: of the court in the terminal; 1 is real time. Default: 1.
         quiet: Do not draw in the terminal.
         json: Print the result as JSON, and do not draw.
     """
-    how = flags_given(opponent=opponent, against=against, map=map, out=out, seed=seed, seconds=seconds, speed=speed)
+    how = flags_given(
+        opponent=opponent,
+        game=None if own is None else own_game(own),
+        against=against,
+        map=map,
+        out=out,
+        seed=seed,
+        seconds=seconds,
+        speed=speed,
+    )
     result = play_run(run, terminal=not (quiet or json), console=Console(), **how)
     if isinstance(result, Filmed):
         if json:

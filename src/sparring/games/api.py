@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -171,6 +173,15 @@ class Game(Protocol):
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Continue from `state()` of a game of the same name and number of lanes."""
+        ...
+
+
+@runtime_checkable
+class Drawable(Protocol):
+    """A game that can show its lanes. It may say in `fps` how many decisions make a second; 10 where it does not."""
+
+    def picture(self, lane: int) -> NDArray[np.uint8]:
+        """What the lane's match looks like now, or at its end before `restart`: RGB, uint8 [height, width, 3]."""
         ...
 
 

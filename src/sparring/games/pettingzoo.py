@@ -7,9 +7,11 @@ other environments of turns (AEC) put up one. Needs the packages `pettingzoo` an
 from __future__ import annotations
 
 import importlib
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +24,7 @@ from torch import Tensor
 
 from sparring import _core
 from sparring.errors import SparringError
-from sparring.games.api import AgentSpace, Box, Decisions, Discrete, Game, Outcome
+from sparring.games.api import AgentSpace, Box, Decisions, Discrete, Outcome
 
 _SEEDS = 2**32
 """Environments take seeds below this."""
@@ -31,12 +33,19 @@ _MOST_CHOICES = 4096
 
 
 def pettingzoo(
-    make: Callable[[], Any], *, name: str | None = None, teams: Mapping[str, int] | None = None
+    make: Callable[..., Any], *, name: str | None = None, teams: Mapping[str, int] | None = None
 ) -> Callable[..., PettingZoo]:
-    """A factory of games, as `sparring.make`, `sparring.train(game=...)` and the checker take it; see `PettingZoo`."""
+    """A factory of games, as `sparring.make`, `sparring.train(game=...)` and the checker take it; see `PettingZoo`.
 
-    def factory(*, lanes: int = 1, seed: int = 0) -> PettingZoo:
-        return PettingZoo(make, lanes=lanes, seed=seed, name=name, teams=teams)
+    With `pictures=True` it gives `make` a render_mode of "rgb_array", where `make` takes one, so that the game is
+    `Drawable`.
+    """
+
+    def factory(*, lanes: int = 1, seed: int = 0, pictures: bool = False) -> PettingZoo:
+        taken = inspect.signature(make).parameters.values()
+        takes_mode = any(each.name == "render_mode" or each.kind is each.VAR_KEYWORD for each in taken)
+        drawn = partial(make, render_mode="rgb_array") if pictures and takes_mode else make
+        return PettingZoo(drawn, lanes=lanes, seed=seed, name=name, teams=teams)
 
     return factory
 
@@ -110,6 +119,7 @@ class PettingZoo:
             if 0 not in choices
             else Box(shape=(max(hands.size for hands in self._hands),), low=-1.0, high=1.0)
         )
+        self.fps = float(getattr(env, "metadata", {}).get("render_fps") or 10)
         self._seed = seed
         width = self.observation.shape[0]
         self._waiting = np.zeros((lanes, self.agents), dtype=np.bool_)
@@ -202,6 +212,19 @@ class PettingZoo:
                 self._match[lane] += 1
             self._begin(lane, self._draw(lane) if levels is None else int(levels[place]) % _SEEDS)
         self._rows = None
+
+    def picture(self, lane: int) -> NDArray[np.uint8]:
+        """As `Drawable`. Raises SparringError for an environment that draws nothing."""
+        try:
+            drawn = self._worlds[lane].env.render()
+        except NotImplementedError:
+            drawn = None
+        if not (isinstance(drawn, np.ndarray) and drawn.ndim == 3 and drawn.shape[2] == 3 and drawn.dtype == np.uint8):
+            raise SparringError(
+                f'{self.name} draws nothing: what makes the environment must take render_mode="rgb_array", and its '
+                "render() return uint8 [height, width, 3]"
+            )
+        return drawn
 
     def state(self) -> dict[str, Tensor]:
         history = [action.astype(np.float64).ravel() for turns in self._history for action in turns]
@@ -548,12 +571,21 @@ _TEAMS = {
 """Of `mpe2`, by the first part of the agents' names."""
 
 
-def mpe(*, scenario: str, lanes: int = 1, seed: int = 0, continuous: bool = False, max_cycles: int = 25) -> Game:
+def mpe(
+    *,
+    scenario: str,
+    lanes: int = 1,
+    seed: int = 0,
+    continuous: bool = False,
+    max_cycles: int = 25,
+    pictures: bool = False,
+) -> PettingZoo:
     """A scenario of the multi-agent particle environments (Lowe et al. 2017), as the package `mpe2` has it.
 
     scenario:   a module of mpe2, such as "simple_spread_v3"
     continuous: forces and messages as numbers instead of choices
     max_cycles: decisions after which a match is truncated
+    pictures:   make it `Drawable`
 
     Raises SparringError for an unknown scenario, and without the package.
     """
@@ -566,7 +598,8 @@ def mpe(*, scenario: str, lanes: int = 1, seed: int = 0, continuous: bool = Fals
 
     def make() -> Any:
         # Without the wrappers of env(), which check again what is checked here and cost a third to a half of the time.
-        return module.raw_env(continuous_actions=continuous, max_cycles=max_cycles)
+        mode = {"render_mode": "rgb_array"} if pictures else {}
+        return module.raw_env(continuous_actions=continuous, max_cycles=max_cycles, **mode)
 
     teams = {name: _TEAMS[scenario][name.split("_")[0]] for name in make().possible_agents}
     return PettingZoo(make, lanes=lanes, seed=seed, name="mpe", teams=teams)

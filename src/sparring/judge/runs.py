@@ -12,6 +12,7 @@ from rich.console import Console
 from sparring.errors import SparringError
 from sparring.judge.films import Filmed, play_teacher
 from sparring.judge.versus import Versus, evaluate_teacher
+from sparring.pictures.match import MatchResult
 from sparring.pictures.play import PlayResult
 from sparring.runs import evaluate as evaluation
 from sparring.runs import play as playing
@@ -45,21 +46,23 @@ def evaluate(
 
 
 @overload
-def play(player: Actor | Callable[..., Any], **how: Any) -> PlayResult: ...
+def play(player: Actor | Callable[..., Any], **how: Any) -> PlayResult | MatchResult: ...
 @overload
 def play(
     player: str | Path, *, terminal: bool = ..., console: Console | None = ..., **how: Any
-) -> PlayResult | Filmed: ...
-def play(player: Player, *, terminal: bool = False, console: Console | None = None, **how: Any) -> PlayResult | Filmed:
+) -> PlayResult | MatchResult | Filmed: ...
+def play(
+    player: Player, *, terminal: bool = False, console: Console | None = None, **how: Any
+) -> PlayResult | MatchResult | Filmed:
     """Play one match without noise, and write it as an animated picture.
 
     player:   a run's name or path, a policy, or a function from observations to actions
-    terminal: Tennis alone: draw the court live on `console`
+    terminal: draw Tennis live on `console`; of other games but Loong tell there how the match went
     how:      of a run of Loong `map`, `against`, `seed` and `out`, as `sparring.judge.films.play_teacher` takes them;
-              else `opponent`, `out`, `seed` and more, as `sparring.runs.play.play` takes them
+              else `opponent`, `game`, `out`, `seed` and more, as `sparring.runs.play.play` takes them
 
-    Returns a Filmed of a run of Loong, a PlayResult of all else. Raises SparringError as those functions do, and for a
-    word of the other one.
+    Returns a Filmed of a run of Loong, a PlayResult of Tennis, a MatchResult of all else. Raises SparringError as those
+    functions do, and for a word of the other one.
     """
     if _of_loong(player, "play", how, play_teacher, playing.play):
         return play_teacher(player, **how)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring.errors import SparringError
-from sparring.games.api import Decisions, Game
+from sparring.games.api import Decisions, Game, Outcome
 from sparring.games.registry import make
 from sparring.runs.learners import tennis_or_mpe_options
 from sparring.runs.policy import TrainedPolicy, load
@@ -115,8 +115,8 @@ def evaluate(
     game = game or "tennis"
     lanes = min(lanes, matches)
     table = make(game, lanes=lanes, seed=seed, **options)
-    if opponent is not None and table.teams != 2:
-        raise SparringError(f"{table.name} has {table.teams} teams: an opponent needs a game of 2")
+    if opponent is not None:
+        needs_two_teams(table)
     scores, lengths, capped, sides = _matches(table, player, opponent, matches)
     best = scores.max(axis=1)
     low, high = _interval(best, seed)
@@ -155,6 +155,12 @@ def evaluate(
     )
 
 
+def needs_two_teams(game: Game) -> None:
+    """Raises SparringError where there is nothing to play against an opponent."""
+    if game.teams != 2:
+        raise SparringError(f"{game.name} has {game.teams} teams: an opponent needs a game of 2")
+
+
 def player_name(player: Player) -> str:
     """What to call a player in reports."""
     if isinstance(player, str | Path):
@@ -175,8 +181,8 @@ def _answer(player: Actor | Callable[[Tensor], Any], rows: Decisions) -> Tensor:
     return actions
 
 
-def _act(game: Game, player: Any, opponent: Any) -> Any:
-    """One decision of all lanes."""
+def act_once(game: Game, player: Any, opponent: Any) -> Outcome:
+    """One decision of all lanes; an opponent plays team 1 in even lanes and team 0 in odd ones."""
     rows = game.decisions()
     if opponent is None:
         return game.act(_answer(player, rows))
@@ -195,7 +201,7 @@ def _matches(
     share = [matches // game.lanes + (lane < matches % game.lanes) for lane in range(game.lanes)]
     played: list[list[tuple[list[float], int, bool]]] = [[] for _ in share]
     while any(len(done) < wanted for done, wanted in zip(played, share, strict=True)):
-        outcome = _act(game, player, opponent)
+        outcome = act_once(game, player, opponent)
         ended = zip(
             outcome.ended.tolist(),
             outcome.score.tolist(),
@@ -219,7 +225,7 @@ def _episodes(game: Game, player: Any, opponent: Any) -> float:
     ended = torch.zeros(game.lanes, dtype=torch.int64)
     running = torch.ones(game.lanes, dtype=torch.bool)
     for _ in range(EPISODE_DECISIONS):
-        outcome = _act(game, player, opponent)
+        outcome = act_once(game, player, opponent)
         paid = torch.zeros_like(sums)
         paid[outcome.lane, outcome.agent] = outcome.reward.to(torch.float64)
         sums[running] += paid[running]
