@@ -1,6 +1,7 @@
 """MADDPG against independent DDPG on the particle environments: seeds, intervals, and the paper's measures.
 
     .venv/bin/python bench/compare.py [--task speaker-listener] [--methods maddpg ddpg] [--seeds 5] [--decisions 600000]
+    .venv/bin/python bench/compare.py --scripted   (what is possible on speaker-listener)
 
 One run after another, seed by seed, each an ordinary run named compare-TASK-METHOD-SEED. A finished run is measured
 without noise on matches that no run trained on, and its row added to compare-TASK.jsonl in the folder of runs.
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import torch
 import tyro
 from numpy.typing import NDArray
 from rich.console import Console
+from torch import Tensor
 
 import sparring
 from sparring.games.api import Decisions
@@ -32,25 +36,24 @@ REACHED = 0.04 + 0.075
 """Speaker-listener: radii of landmark and listener; nearer than this they overlap."""
 
 
-def measure(run: str, scenario: str) -> dict[str, float]:
+def measure(play: Callable[[Decisions], Tensor], scenario: str) -> dict[str, float]:
     """Mean scores of agents by name, and of speaker-listener how far from its goal the listener ends."""
     game: Any = sparring.make("mpe", lanes=100, seed=SEED, scenario=scenario)
-    policy = sparring.load(run)
     scores: list[Any] = []
     ends: list[NDArray[np.float64]] = []
     while len(scores) < MATCHES:
-        outcome = game.act(policy.act(game.decisions()))
+        outcome = game.act(play(game.decisions()))
         scores += outcome.score.tolist()
         if scenario == "simple_speaker_listener_v4" and len(outcome.ended):
             ends.append(distances(outcome.last))
         game.restart(outcome.ended)
-    told = dict(zip(game.names, np.mean(scores, axis=0).tolist(), strict=True))
+    means = dict(zip(game.names, np.mean(scores, axis=0).tolist(), strict=True))
     if ends:
-        told["distance"] = float(np.mean(np.concatenate(ends)))
-        told["reached"] = float(np.mean(np.concatenate(ends) < REACHED))
+        means["distance"] = float(np.mean(np.concatenate(ends)))
+        means["reached"] = float(np.mean(np.concatenate(ends) < REACHED))
     if scenario == "simple_tag_v3":
-        told["touches"] = told["adversary_0"] / 10  # a touch pays every predator 10
-    return told
+        means["touches"] = means["adversary_0"] / 10  # a touch pays every predator 10
+    return means
 
 
 def distances(last: Decisions) -> NDArray[np.float64]:
@@ -59,6 +62,24 @@ def distances(last: Decisions) -> NDArray[np.float64]:
     goal = speaker[:, :3].argmax(dim=1)
     away = listener[:, 2:8].view(-1, 3, 2)[torch.arange(len(goal)), goal]
     return np.asarray(away.norm(dim=1).double().numpy())
+
+
+def script(rows: Decisions, *, heeds: bool) -> Tensor:
+    """The speaker names its goal. The listener walks to what it hears of or, deaf, to the middle of the landmarks."""
+    actions = torch.zeros(len(rows), dtype=torch.int64)
+    speaks, hears = rows.agent == 0, rows.agent == 1
+    actions[speaks] = rows.obs[speaks, :3].argmax(dim=1)
+    own = rows.obs[hears]
+    word = own[:, 8:11] if heeds else torch.zeros(len(own), 3)
+    share = torch.where(word.sum(dim=1, keepdim=True) > 0, word, 1 / 3)
+    goal = (own[:, 2:8].view(-1, 3, 2) * share.unsqueeze(2)).sum(dim=1)
+    # A tenth of a second passes in a decision, and a quarter of the speed is lost: it coasts 0.4 of its velocity on.
+    way = goal - 0.4 * own[:, :2]
+    axis = way.abs().argmax(dim=1)
+    along = way.gather(1, axis.unsqueeze(1)).squeeze(1)
+    # Choices 1 to 4: left, right, down, up; 0 within half of what one push moves.
+    actions[hears] = torch.where(along.abs() > 0.1, 1 + 2 * axis + (along > 0), 0)
+    return actions
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -75,8 +96,14 @@ def main(
     seeds: int = 5,
     decisions: int = 600_000,
     keep: bool = False,
+    scripted: bool = False,
 ) -> None:
-    """task: recipes TASK-METHOD are run. seeds: how many, from 0. keep: keep the replay of finished runs."""
+    """task: recipes TASK-METHOD are run. seeds: how many, from 0. keep: keep the replay of finished runs.
+    scripted: train nothing; measure scripted players of speaker-listener."""
+    if scripted:
+        for name, heeds in (("listener heeds the speaker", True), ("deaf listener", False)):
+            print(name, json.dumps(measure(partial(script, heeds=heeds), "simple_speaker_listener_v4")), flush=True)
+        return
     table = runs_folder() / f"compare-{task}.jsonl"
     for seed in range(seeds):
         for method in methods:
@@ -93,7 +120,7 @@ def play(task: str, method: str, seed: int, decisions: int, table: Path, keep: b
     result = sparring.train(recipe, run=run, seed=seed, decisions=decisions, console=Console(quiet=True))
     if result.signal:  # Ctrl-C or SIGTERM: this run is saved, and the script is meant, too
         raise SystemExit(128 + result.signal)
-    measured = measure(run, sparring.load_recipe(recipe).mpe.scenario)
+    measured = measure(sparring.load(run).act, sparring.load_recipe(recipe).mpe.scenario)
     row = {"method": method, "seed": seed, "decisions": decisions, "minutes": result.minutes, **measured}
     with table.open("ab") as file:
         file.write(json_line(row))

@@ -49,8 +49,8 @@ class Recorder(Wrapper):
         return self.steps[-1][2]
 
 
-def stepped(game: Game, config: MADDPGConfig = TINY, steps: int = 20) -> MADDPG:
-    learner = MADDPG(game, config, seed=5)
+def stepped(game: Game, config: MADDPGConfig = TINY, steps: int = 20, seed: int = 5) -> MADDPG:
+    learner = MADDPG(game, config, seed=seed)
     for _ in range(steps):
         learner.step()
     return learner
@@ -214,14 +214,133 @@ def test_a_central_critic_explains_what_a_local_one_cannot(discrete: bool, varia
     assert (batch["discount"] == 0).all(), "nothing follows a terminal end"
 
 
-@pytest.mark.parametrize("discrete", [False, True])
-def test_two_agents_learn_to_agree(discrete: bool) -> None:
+@pytest.mark.parametrize(("discrete", "changes"), [(False, {}), (True, {}), (True, {"choice_gradient": "gumbel"})])
+def test_two_agents_learn_to_agree(discrete: bool, changes: dict[str, Any]) -> None:
     """The best that r = a1 a2 pays is 1; random play gets 0 on average."""
     config = MADDPGConfig(
-        hidden=(16,), batch=64, learn_from=256, update_every=1, noise_sigma=0.5, actor_lr=3e-3, buffer=10_000
+        hidden=(16,), batch=64, learn_from=256, update_every=1, noise_sigma=0.5, actor_lr=3e-3, buffer=10_000, **changes
     )
     learner = stepped(game := Product(16, discrete=discrete), config, steps=300)
     assert game.act(learner.policy()(game.decisions())).reward.mean() > 0.9
+
+
+class Whisper:
+    """The first agent sees which of two is right and says a word; the second hears it, chooses, and both are paid."""
+
+    name = "whisper"
+    agents = 2
+    teams = 1
+    observation = Box(shape=(2,))
+    action = Discrete(n=2)
+    restarts_itself = True
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.match = torch.zeros(lanes, dtype=torch.int64)
+        self.random = torch.Generator().manual_seed(0)
+        self.right = torch.randint(2, (lanes,), generator=self.random)
+        self.heard: Tensor | None = None
+
+    def decisions(self) -> Decisions:
+        lane, agent = torch.arange(self.lanes).repeat_interleave(2), torch.arange(2).repeat(self.lanes)
+        obs = torch.zeros(self.lanes, 2, 2)
+        obs[:, 0] = torch.eye(2)[self.right]
+        if self.heard is not None:
+            obs[:, 1] = torch.eye(2)[self.heard]
+        decision = torch.full_like(lane, int(self.heard is not None))
+        team = torch.zeros_like(lane)
+        match = self.match[lane]
+        return Decisions(lane=lane, match=match, team=team, agent=agent, decision=decision, obs=obs.view(-1, 2))
+
+    def act(self, actions: Tensor) -> Outcome:
+        rows, chosen = self.decisions(), actions.view(-1, 2)
+        over = self.heard is not None
+        reward = (chosen[:, 1] == self.right).float() * over
+        ended = torch.arange(self.lanes if over else 0)
+        self.heard = None if over else chosen[:, 0].clone()
+        if over:
+            self.match = self.match + 1
+            self.right = torch.randint(2, (self.lanes,), generator=self.random)
+        return Outcome(
+            lane=rows.lane,
+            agent=rows.agent,
+            reward=reward.repeat_interleave(2),
+            ended=ended,
+            truncated=torch.zeros(len(ended), dtype=torch.bool),
+            score=reward.view(-1, 1).repeat(1, 2)[ended],
+            length=torch.full((len(ended),), 2),
+            last=rows[: len(rows) if over else 0],
+        )
+
+    def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None: ...
+    def state(self) -> dict[str, Tensor]:
+        return {}
+
+    def load_state(self, state: dict[str, Tensor]) -> None: ...
+
+
+def test_two_agents_invent_a_language() -> None:
+    """No word means anything before somebody listens, and nobody listens before one does. Without it half are right.
+
+    The seed is one of which the Gumbel-softmax, with targets that take the likeliest choice, was deaf for longer.
+    """
+    config = MADDPGConfig(hidden=(16,), batch=64, learn_from=256, update_every=1, buffer=10_000)
+    learner = stepped(Whisper(16), config, steps=400, seed=2)
+    game, actors = Whisper(64), learner.policy()
+    game.act(actors(game.decisions()))
+    assert game.act(actors(game.decisions())).reward.mean() == 1.0
+
+
+def test_every_choice_counts_as_likely_as_it_is() -> None:
+    """The actor's gradient against the closed form p_k (Q_k - sum of p Q), each Q asked for one by one."""
+    learner = stepped(listener(lanes=3, seed=1), replace(TINY, learn_from=10**6, buffer=10**6))
+    batch = stored(learner)
+    for agent, choices in ((0, 3), (1, 5)):
+        outputs = torch.randn(len(batch["obs"]), choices, generator=torch.Generator().manual_seed(agent))
+        likely = torch.softmax(outputs, dim=1)
+        rated = []
+        for choice in range(choices):
+            actions = batch["action"].clone()
+            actions[:, learner.action_of[agent]] = torch.eye(choices)[choice]
+            with torch.no_grad():
+                rated.append(learner.critics[agent](batch["obs"], actions))
+        values = torch.stack(rated, dim=1)
+        mean = (likely * values).sum(dim=1)
+        outputs.requires_grad_()
+        worth = learner._worth(agent, batch, outputs)
+        torch.testing.assert_close(worth.detach(), mean)
+        (gradient,) = torch.autograd.grad(worth.sum(), [outputs])
+        torch.testing.assert_close(gradient, likely * (values - mean.unsqueeze(1)))
+        assert gradient.abs().max() > 0
+
+
+def test_what_the_others_do_next_is_drawn_as_in_play() -> None:
+    """A target actor that prefers a word a little does not always say it; each update draws anew."""
+    learner = stepped(listener(lanes=8, seed=1), replace(TINY, learn_from=10**6, buffer=10**6), steps=40)
+    speaker = learner._targets["actors"].member(0, 0).head  # type: ignore[operator]
+    with torch.no_grad():
+        speaker.weight.zero_()
+        speaker.bias.copy_(torch.tensor([0.5, 0.3, 0.2]).log())
+    batch, said = stored(learner), torch.zeros(3)
+    for learner.updates in range(20):
+        said += learner._next_actions(0, batch)[:, learner.action_of[0]].sum(dim=0)
+    assert said.sum() == 20 * 320
+    torch.testing.assert_close(said / said.sum(), torch.tensor([0.5, 0.3, 0.2]), rtol=0, atol=0.02)
+
+
+def test_a_share_of_choices_is_random() -> None:
+    config = replace(TINY, random_choices=0.3, learn_from=10**6, buffer=10**6)
+    learner = MADDPG(listener(lanes=20, seed=1), config, seed=5)
+    with torch.no_grad():
+        for agent in (0, 1):
+            learner.actors.member(agent, 0).head.bias[1] = 1000.0
+    for _ in range(100):
+        learner.step()
+    for agent, choices in ((0, 3), (1, 5)):
+        shares = stored(learner)["action"][:, learner.action_of[agent]].mean(dim=0)
+        expected = torch.full((choices,), 0.3 / choices)
+        expected[1] += 0.7
+        torch.testing.assert_close(shares, expected, rtol=0, atol=0.02)
 
 
 def meadow_rows(n_step: int) -> tuple[MADDPG, list[list[tuple[float, ...]]]]:

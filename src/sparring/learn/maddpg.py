@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from sparring.policies.team import Actors, action_size, played_policies
 from sparring.settings import Range
 
 # Streams of the counter-based generator, one for each thing that is sampled.
-STREAM_NOISE, STREAM_REPLAY, STREAM_WARMUP, STREAM_CHOICE, STREAM_RELAXED = 1, 2, 3, 4, 5
+STREAM_NOISE, STREAM_REPLAY, STREAM_WARMUP, STREAM_CHOICE, STREAM_RELAXED, STREAM_NEXT = 1, 2, 3, 4, 5, 6
 _LEAST_UNIFORM = 1e-10
 """A uniform of 0 would be a Gumbel number of minus infinity."""
 
@@ -55,15 +55,22 @@ class MADDPGConfig(OffPolicyConfig):
     """Adam's step size for the critics."""
     logit_penalty: Annotated[float, Range(low=0)] = 1e-3
     """Weight of the squared outputs of the actors, before tanh or choice, in their loss."""
+    choice_gradient: Literal["expected", "gumbel"] = "expected"
+    """How agents that choose learn from their critic. expected: it rates each choice, and each counts as likely as it
+    is; choices times the critic's work. gumbel: the paper's Gumbel-softmax (Jang et al. 2017), one choice drawn and the
+    critic's slope there, which tells little of the choices not drawn."""
     temperature: Annotated[float, Range(low=0, low_open=True)] = 1.0
-    """Of the Gumbel-softmax (Jang et al. 2017) through which the gradient reaches agents that choose. Lower: nearer to
-    real choices, and steeper."""
+    """Of the Gumbel-softmax. Lower: nearer to real choices, and steeper."""
+    random_choices: Annotated[float, Range(low=0, high=1)] = 0.0
+    """Share of uniformly random choices in training, of agents that choose. More: what fell out of use is still tried
+    and heard; the others learn against more noise."""
     warmup: Annotated[int, Range(low=0)] = 0
     """Decisions of lanes with uniformly random actions before the actors are asked."""
     noise_theta: Annotated[float, Range(low=0, high=1)] = 1.0
     """Agents that give numbers: how fast the Ornstein-Uhlenbeck noise returns to zero; 1: Gaussian, each anew."""
     noise_sigma: Annotated[float, Range(low=0)] = 0.2
-    """Size of the noise's random step. Agents that choose explore by sampling from their softmax instead."""
+    """Size of the noise's random step. Agents that choose explore by sampling from their softmax instead, and by
+    `random_choices`."""
 
     buffer: Annotated[int, Range(low=1, high=100_000_000)] = 1_000_000
     """Joint transitions the replay holds; a lane's decision, of all its agents, is one."""
@@ -191,6 +198,9 @@ class MADDPG(OffPolicy):
             outputs = torch.zeros_like(outputs) if warm else outputs
             if isinstance(space.action, Discrete):
                 assert gumbel is not None
+                if config.random_choices:
+                    share = config.random_choices
+                    outputs = torch.log((1.0 - share) * torch.softmax(outputs, dim=1) + share / space.action.n)
                 answer = self.actors.answer(agent, outputs + gumbel[own, : space.action.n])
             else:
                 assert noise is not None
@@ -310,7 +320,11 @@ class MADDPG(OffPolicy):
 
     @torch.no_grad()
     def _next_actions(self, agent: int, batch: Mapping[str, Tensor]) -> Tensor:
-        """float32 [n, all actions]: what the target actors, or this agent's guesses at them, do next."""
+        """float32 [n, all actions]: what the target actors, or this agent's guesses at them, do next.
+
+        Choices are drawn, as they are in play: of a word that is not settled yet, the largest output would tell the
+        critics that it is always the same.
+        """
         actors, guesses = self._targets["actors"], self._targets["guesses"]
         assert isinstance(actors, Actors)
         joint = torch.zeros_like(batch["action"])
@@ -320,6 +334,8 @@ class MADDPG(OffPolicy):
                 outputs = guesses[agent][other].logits(obs)  # type: ignore[index]
             else:
                 outputs = actors.outputs(other, obs, batch["policy"][:, other])
+            if isinstance(self.spaces[other].action, Discrete):
+                outputs = outputs + self._update_gumbel(STREAM_NEXT, other, outputs)
             there = batch["next_present"][:, other].unsqueeze(1)
             joint[:, self.action_of[other]] = actors.answer(other, outputs) * there
         return joint
@@ -339,24 +355,47 @@ class MADDPG(OffPolicy):
 
         actor = self.actors.member(agent, policy)
         outputs = actor.logits(batch["obs"][:, self.obs_of[agent]])
-        place = self.action_of[agent]
-        played = batch["action"]
-        actions = torch.cat((played[:, : place.start], self._relaxed(agent, outputs), played[:, place.stop :]), dim=1)
-        worth = critic(*self.critic_inputs(agent, batch["obs"], actions))
+        worth = self._worth(agent, batch, outputs)
         penalty = outputs.square().mean(dim=1)
         actor_loss = (weight * (config.logit_penalty * penalty - worth)).sum()
         self._descend(actor_loss, list(actor.parameters()), self._optimisers[f"actor_{agent}_{policy}"])
         return torch.stack((critic_loss.detach(), actor_loss.detach(), (weight * value.detach()).sum()))
 
-    def _relaxed(self, agent: int, outputs: Tensor) -> Tensor:
-        """The action as the critic is asked about it: of a choice a sample, with the gradient of the Gumbel-softmax."""
-        space = self.spaces[agent]
+    def _worth(self, agent: int, batch: Mapping[str, Tensor], outputs: Tensor) -> Tensor:
+        """float32 [n]: the critic's value of what the agent's actor answers with these outputs, others as they played.
+
+        Its gradient with respect to the outputs is what the actor climbs.
+        """
+        space, critic = self.spaces[agent], self.critics[agent]
+        place, played, obs = self.action_of[agent], batch["action"], batch["obs"]
+
+        def value(obs: Tensor, played: Tensor, own: Tensor) -> Tensor:
+            actions = torch.cat((played[:, : place.start], own, played[:, place.stop :]), dim=1)
+            rated: Tensor = critic(*self.critic_inputs(agent, obs, actions))
+            return rated
+
         if not isinstance(space.action, Discrete):
-            return torch.tanh(outputs)
-        uniform = _update_uniforms(self.seed, self.updates * self.game.agents + agent, tuple(outputs.shape))
-        soft = torch.softmax((outputs + _gumbel(uniform).to(outputs.device)) / self.config.temperature, dim=1)
-        hard = nn.functional.one_hot(soft.argmax(dim=1), space.action.n).to(soft.dtype)
-        return hard + soft - soft.detach()
+            return value(obs, played, torch.tanh(outputs))
+        if self.config.choice_gradient == "gumbel":
+            noise = self._update_gumbel(STREAM_RELAXED, agent, outputs)
+            soft = torch.softmax((outputs + noise) / self.config.temperature, dim=1)
+            return value(obs, played, self.actors.answer(agent, soft) + soft - soft.detach())
+        rows, choices = outputs.shape
+        with torch.no_grad():
+            every = torch.eye(choices, device=outputs.device).repeat(rows, 1)
+            again = torch.arange(rows, device=outputs.device).repeat_interleave(choices)
+            values = value(obs[again], played[again], every).view(rows, choices)
+        return (torch.softmax(outputs, dim=1) * values).sum(dim=1)
+
+    def _update_gumbel(self, stream: int, agent: int, like: Tensor) -> Tensor:
+        """Standard Gumbel numbers of the shape [n, size] of `like`, a function of seed, stream, update and agent."""
+        n, size = like.shape
+        counter, blocks = self.updates * self.game.agents + agent, -(-n * size // 4)
+        counters = np.zeros((blocks, 4), dtype=np.int64)
+        counters[:, 0] = np.arange(blocks)
+        counters[:, 1], counters[:, 2] = counter & 0xFFFFFFFF, counter >> 32
+        uniform = torch.from_numpy(_core.uniforms(self.seed, stream, counters).reshape(-1)[: n * size])
+        return _gumbel(uniform.view(n, size)).to(like.device)
 
     def _update_guesses(self) -> None:
         """One step of every guess, from the latest rows: log-likelihood and entropy (Lowe et al. 2017, equation 7)."""
@@ -443,13 +482,3 @@ def _slices(sizes: list[int]) -> list[slice]:
 def _gumbel(uniform: Tensor) -> Tensor:
     """Standard Gumbel numbers from uniform ones in [0, 1): the largest of outputs plus these is a softmax's draw."""
     return -torch.log(-torch.log(uniform.clamp(_LEAST_UNIFORM, 1 - 1e-7)))
-
-
-def _update_uniforms(seed: int, counter: int, shape: tuple[int, ...]) -> Tensor:
-    """float32 of this shape [n, size] in [0, 1), a pure function of seed and counter."""
-    n, size = shape
-    blocks = -(-n * size // 4)
-    counters = np.zeros((blocks, 4), dtype=np.int64)
-    counters[:, 0] = np.arange(blocks)
-    counters[:, 1], counters[:, 2] = counter & 0xFFFFFFFF, counter >> 32
-    return torch.from_numpy(_core.uniforms(seed, STREAM_RELAXED, counters).reshape(-1)[: n * size].reshape(n, size))
