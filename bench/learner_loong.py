@@ -145,7 +145,7 @@ def main(options: Options) -> None:
         print(f"| {part} | {seconds / made * 1e6:.1f} | {seconds / total:.0%} |")
     n = options.lanes * options.steps
     room = sum(column.nbytes for column in learner.collector._columns.values())
-    matches = learner.game._matches
+    matches = learner.game._matches.core
     print("\n| memory | MiB | bytes a decision |")
     print("|---|---:|---:|")
     for what, count in (

@@ -23,10 +23,9 @@
 
 #include "bind_loong.h"
 #include "common/lanes.h"
+#include "loong/appraise.h"
 #include "loong/damage.h"
-#include "loong/foil.h"
-#include "loong/knowing.h"
-#include "loong/privileged.h"
+#include "loong/players.h"
 #include "loong/text.h"
 
 namespace nb = nanobind;
@@ -62,10 +61,14 @@ MemoryLayout memory_layout_for(const std::vector<OwnedLevel*>& levels) {
   return layout;
 }
 
-// The players that a batch plays by itself, by number: the scripted ones, then the foil.
-constexpr u8 kFoilPlayer = kScripts;
-constexpr u32 kPlayers = kScripts + 1;
 constexpr const char* kFoilName = "foil";
+
+Mirroring mirroring_of(const std::string& name) {
+  const std::array<std::string, 3> names = {"never", "coin", "always"};
+  const auto named = std::find(names.begin(), names.end(), name);
+  if (named == names.end()) throw std::invalid_argument("mirror must be never, coin or always");
+  return static_cast<Mirroring>(named - names.begin());
+}
 
 // The memories of the living of a lane as bytes, whatever pages they lie in: for each, by id, its Life, a bit for each
 // of the pages that it can have, and those that it has.
@@ -187,11 +190,8 @@ class Matches {
     rows_.resize(n);
     views_.resize(n);
     batch_ = Batch{n, layout_, memory_.data()->bytes, played_.data(), rows_.data(), views_.data()};
-    const std::array<std::string, 3> names = {"never", "coin", "always"};
-    const auto named = std::find(names.begin(), names.end(), mirror);
-    if (named == names.end()) throw std::invalid_argument("mirror must be never, coin or always");
+    const Mirroring mirroring = mirroring_of(mirror);
     if (knowledge) {
-      const Mirroring mirroring = static_cast<Mirroring>(named - names.begin());
       const MemoryLayout memories = memory_layout_for(levels);
       known_.reset(static_cast<u8*>(std::calloc(n, memories.bytes)));  // what is never touched takes no memory
       if (!known_) throw std::bad_alloc();
@@ -290,14 +290,9 @@ class Matches {
     const OneAtATime alone(inside_);
     const Lane at = living(index, slot);
     if (at.match.over == 0) throw std::logic_error("this match goes on");
-    const Identity who = identity_of(at, at.dragons[slot]);
-    Memory memory = knowing_->of(batch_, static_cast<u64>(index)).of(slot);
     auto* inputs = new InputsRow;
     nb::capsule owner(inputs, [](void* p) noexcept { delete static_cast<InputsRow*>(p); });
-    View view;
-    look(at, slot, view);
-    remember(memory, who, view, packet_key(who, knowing_->build));
-    sparring::loong::observe(memory, who, view, *inputs);
+    know_at_end_in(batch_, *knowing_, static_cast<u64>(index), slot, *inputs);
     return nb::cast(nb::ndarray<nb::numpy, u8>(reinterpret_cast<u8*>(inputs), {sizeof(InputsRow)}, owner));
   }
 
@@ -334,21 +329,11 @@ class Matches {
     const bool foils = std::find(players.data(), players.data() + 2 * n, kFoilPlayer) != players.data() + 2 * n;
     if (foils) check_knowledge();
     const OneAtATime alone(inside_);
-    const Script* scripts = reinterpret_cast<const Script*>(players.data());
     const nb::gil_scoped_release release;
     pool_.run(static_cast<long>(n), foils ? kFoilNanoseconds : kPlayNanoseconds, [&](long first, long last) {
-      std::unique_ptr<FoilScratch> scratch;
-      for (std::size_t i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i) {
-        while (rows_[i].waiting && scripts[2 * i + rows_[i].team] != Script::kNobody) {
-          ActionRow action;
-          if (players.data()[2 * i + rows_[i].team] == kFoilPlayer) {
-            if (!scratch) scratch = std::make_unique<FoilScratch>();
-            bot_foil_in(i, *scratch, action);
-          } else {
-            decide_in(batch_, i, scripts + 2 * i, seed, action);
-          }
-          carry_out(i, action);
-        }
+      const std::unique_ptr<FoilScratch> scratch = foils ? std::make_unique<FoilScratch>() : nullptr;
+      for (long i = first; i < last; ++i) {
+        play_in(batch_, known(), static_cast<u64>(i), players.data() + 2 * i, seed, scratch.get());
       }
     });
   }
@@ -364,10 +349,8 @@ class Matches {
     const OneAtATime alone(inside_);
     const nb::gil_scoped_release release;
     run(kAppraiseNanoseconds, [&](u64 i) {
-      if (!rows_[i].waiting) return;
-      const Lane at = batch_.lane(i);
-      appraise_one(i, at, privileged::Teams::of(at), at.match.acting, crops.data() + i * privileged::kCropBytes,
-                   scalars.data() + i * privileged::kDragonScalars);
+      appraise_in(batch_, known(), i, crops.data() + i * privileged::kCropBytes,
+                  scalars.data() + i * privileged::kDragonScalars);
     });
   }
 
@@ -377,13 +360,8 @@ class Matches {
     const std::size_t n = lanes.shape(0);
     std::vector<u8> board(n * 2 * board_bytes), scalars(n * 2 * scalar_bytes);
     each_lane(lanes, kBoardNanoseconds, [&](std::size_t i, u64 index) {
-      const Lane at = batch_.lane(index);
-      const privileged::Blocks blocks(at);
-      const privileged::Teams teams = privileged::Teams::of(at);
-      for (u32 team = 0; team < 2; ++team) {
-        blocks.fill_board(team, board.data() + (2 * i + team) * board_bytes);
-        blocks.fill_team(at, teams, team, scalars.data() + (2 * i + team) * scalar_bytes);
-      }
+      privileged::Blocks blocks;
+      boards_in(batch_, index, blocks, board.data() + 2 * i * board_bytes, scalars.data() + 2 * i * scalar_bytes);
     });
     return nb::make_tuple(own_array(std::move(board), {n, 2, board_bytes}),
                           own_array(std::move(scalars), {n, 2, scalar_bytes}));
@@ -392,67 +370,35 @@ class Matches {
   // Of both teams of every lane as of now: living dragons, their total length, that of the queen, the longest.
   nb::object standings() {
     const std::size_t n = rows_.size();
-    std::vector<i32> numbers(n * 8);
+    std::vector<i32> numbers(n * 2 * kStandingNumbers);
     const OneAtATime alone(inside_);
     {
       const nb::gil_scoped_release release;
-      run(kStandingNanoseconds, [&](u64 i) {
-        for (u32 team = 0; team < 2; ++team) {
-          const Standing now = standing(batch_.lane(i), team);
-          i32* const out = numbers.data() + 8 * i + 4 * team;
-          out[0] = now.dragons;
-          out[1] = now.total;
-          out[2] = now.queen;
-          out[3] = now.longest;
-        }
-      });
+      run(kStandingNanoseconds, [&](u64 i) { standings_in(batch_, i, numbers.data() + 2 * kStandingNumbers * i); });
     }
-    return own_array(std::move(numbers), {n, 2, 4});
+    return own_array(std::move(numbers), {n, 2, kStandingNumbers});
   }
 
   // By slot of these lanes: the dragon's id or -1, its team, column and row of its head, its length.
   nb::object roster(const Lanes& lanes) {
     const std::size_t n = lanes.shape(0), each = slots();
-    std::vector<i32> numbers(n * each * 5, -1);
-    each_lane(lanes, kStandingNanoseconds, [&](std::size_t i, u64 index) {
-      const Lane at = batch_.lane(index);
-      for (u32 place = 0; place < at.match.alive; ++place) {
-        const Dragon& dragon = at.dragons[at.order[place]];
-        const i32 head = static_cast<i32>(at.head_tile(dragon));
-        i32* const out = numbers.data() + 5 * (i * each + at.order[place]);
-        out[0] = static_cast<i32>(dragon.id);
-        out[1] = dragon.team;
-        out[2] = head % at.level.width;
-        out[3] = head / at.level.width;
-        out[4] = static_cast<i32>(dragon.length);
-      }
-    });
-    return own_array(std::move(numbers), {n, each, 5});
+    std::vector<i32> numbers(n * each * kRosterNumbers, -1);
+    each_lane(lanes, kStandingNanoseconds,
+              [&](std::size_t i, u64 index) { roster_in(batch_, index, numbers.data() + kRosterNumbers * each * i); });
+    return own_array(std::move(numbers), {n, each, kRosterNumbers});
   }
 
   // Of every lane, -1 where none waits: column and row of the head of the dragon that must act, its facing, whether its
   // life is mirrored, the sides of the board.
   nb::object frames() {
     const std::size_t n = rows_.size();
-    std::vector<i32> numbers(n * 6, -1);
+    std::vector<i32> numbers(n * kFrameNumbers, -1);
     const OneAtATime alone(inside_);
     {
       const nb::gil_scoped_release release;
-      run(kStandingNanoseconds, [&](u64 i) {
-        if (!rows_[i].waiting) return;
-        const Lane at = batch_.lane(i);
-        const u32 slot = at.match.acting;
-        const i32 head = static_cast<i32>(at.head_tile(at.dragons[slot]));
-        i32* const out = numbers.data() + 6 * i;
-        out[0] = head % at.level.width;
-        out[1] = head / at.level.width;
-        out[2] = static_cast<i32>(at.dragons[slot].facing);
-        out[3] = knowing_ ? static_cast<i32>(knowing_->of(batch_, i).lives[slot].mirrored) : 0;
-        out[4] = at.level.width;
-        out[5] = at.level.height;
-      });
+      run(kStandingNanoseconds, [&](u64 i) { frame_in(batch_, known(), i, numbers.data() + kFrameNumbers * i); });
     }
-    return own_array(std::move(numbers), {n, 6});
+    return own_array(std::move(numbers), {n, kFrameNumbers});
   }
 
   // The truth around every dragon that lives in these lanes, as if it acted now.
@@ -464,18 +410,9 @@ class Matches {
     each_lane(
         lanes, kAppraiseNanoseconds,
         [&](std::size_t i, u64 index) {
-          const Lane at = batch_.lane(index);
-          const privileged::Teams teams = privileged::Teams::of(at);
-          for (u32 place = 0; place < at.match.alive; ++place) {
-            const u32 slot = at.order[place];
-            const std::size_t row = first[i] + place;
-            ids[0][row] = static_cast<i64>(index);
-            ids[1][row] = slot;
-            ids[2][row] = at.dragons[slot].id;
-            ids[3][row] = at.dragons[slot].team;
-            appraise_one(index, at, teams, slot, crops.data() + row * privileged::kCropBytes,
-                         scalars.data() + row * privileged::kDragonScalars);
-          }
+          appraise_all_in(
+              batch_, known(), index, first[i],
+              Appraised{ids[0].data(), ids[1].data(), ids[2].data(), ids[3].data(), crops.data(), scalars.data()});
         },
         [&] {
           for (std::size_t i = 0; i < n; ++i)
@@ -514,7 +451,7 @@ class Matches {
         const u64 index = static_cast<u64>(i);
         const u8 player = players[2 * index + rows_[index].team];
         if (rows_[index].waiting == 0 || player == static_cast<u8>(Script::kNobody)) continue;
-        foil_in(*knowing_, index, table[player], *scratch, rows[index]);
+        foil_in(batch_, *knowing_, index, table[player], *scratch, rows[index]);
       }
     });
   }
@@ -636,6 +573,28 @@ class Matches {
     }
   }
 
+  // The arrays of a batch that was played elsewhere, as it was made with the same levels and options.
+  void take_over(const Rows& memory, const Rows& rows, const std::optional<Rows>& knowledge) {
+    const std::size_t n = rows_.size();
+    if (memory.shape(0) != n || memory.shape(1) != layout_.bytes || rows.shape(0) != n ||
+        rows.shape(1) != sizeof(LaneRow) || knowledge.has_value() != knowing_.has_value() ||
+        (knowledge && (knowledge->shape(0) != n || knowledge->shape(1) != knowing_->layout.bytes)))
+      throw std::invalid_argument("memory, rows and knowledge must be those of as many lanes of the same batch");
+    const OneAtATime alone(inside_);
+    std::memcpy(memory_.data(), memory.data(), n * layout_.bytes);
+    std::memcpy(static_cast<void*>(rows_.data()), rows.data(), n * sizeof(LaneRow));
+    if (knowing_) std::memcpy(known_.get(), knowledge->data(), n * knowing_->layout.bytes);
+  }
+
+  nb::object memory_view(nb::handle owner) const {
+    return nb::cast(nb::ndarray<nb::numpy, const u8>(memory_.data()->bytes, {rows_.size(), layout_.bytes}, owner));
+  }
+
+  nb::object knowledge_view(nb::handle owner) const {
+    check_knowledge();
+    return nb::cast(nb::ndarray<nb::numpy, const u8>(known_.get(), {rows_.size(), knowing_->layout.bytes}, owner));
+  }
+
   template <typename T>
   static nb::object view(const std::vector<T>& rows, nb::handle owner) {
     const u8* bytes = reinterpret_cast<const u8*>(rows.data());
@@ -697,23 +656,7 @@ class Matches {
     }
   }
 
-  void foil_in(const Knowing& knowing, u64 index, const Wishes& wishes, FoilScratch& scratch, ActionRow& action) {
-    know_in(batch_, knowing, index);
-    const Lane at = batch_.lane(index);
-    Memory memory = knowing.of(batch_, index).of(at.match.acting);
-    const Identity who = identity_of(at, at.dragons[at.match.acting]);
-    play_foil(wishes, who, views_[index], memory, packet_key(who, knowing.build), scratch, action);
-  }
-
-  // What the foil's bot does, whoever the others in the lane are: unlike theirs, none of its lives is mirrored, and it
-  // goes by packets of its own build.
-  void bot_foil_in(u64 index, FoilScratch& scratch, ActionRow& action) {
-    static const Wishes usual;
-    Knowing own = *knowing_;
-    own.build = kFoilBuild;
-    own.of(batch_, index).lives[batch_.lane(index).match.acting].mirrored = 0;
-    foil_in(own, index, usual, scratch, action);
-  }
+  const Knowing* known() const { return knowing_ ? &*knowing_ : nullptr; }
 
   void check_knowledge() const {
     if (!knowing_) throw std::logic_error("these matches were made without knowledge=True");
@@ -775,12 +718,6 @@ class Matches {
     each_lane(lanes, nanoseconds, std::forward<Body>(body), [] {});
   }
 
-  void appraise_one(u64 index, const Lane& at, const privileged::Teams& teams, u32 slot, u8* crop, u8* scalars) {
-    const u32 mirrored = knowing_ ? knowing_->of(batch_, index).lives[slot].mirrored : 0;
-    privileged::fill_crop(at, slot, mirrored, crop);
-    privileged::fill_dragon(at, teams, slot, scalars);
-  }
-
   std::vector<OwnedLevel> levels_;
   std::vector<const Level*> played_;
   Layout layout_;
@@ -818,6 +755,26 @@ nb::bytes foreign_batch(const std::vector<OwnedLevel*>& levels, u64 lanes, bool 
   return nb::bytes(reinterpret_cast<const char*>(&batch), sizeof batch);
 }
 
+// Knowing over memory elsewhere, as bytes.
+nb::bytes foreign_knowing(const std::vector<OwnedLevel*>& levels, const std::string& mirror, u64 build,
+                          std::uintptr_t memory) {
+  check_levels(levels);
+  const Knowing knowing{memory_layout_for(levels), reinterpret_cast<u8*>(memory), build, mirroring_of(mirror)};
+  return nb::bytes(reinterpret_cast<const char*>(&knowing), sizeof knowing);
+}
+
+// Bytes that a lane, what is known in it, and room to work in take, and slots of a lane.
+nb::dict room_of(const std::vector<OwnedLevel*>& levels, bool lean) {
+  const Layout layout = layout_for(levels, lean);
+  nb::dict room;
+  room["lane"] = layout.bytes;
+  room["knowledge"] = memory_layout_for(levels).bytes;
+  room["blocks"] = sizeof(privileged::Blocks);
+  room["foil"] = sizeof(FoilScratch);
+  room["slots"] = layout.room.dragons;
+  return room;
+}
+
 }  // namespace
 
 void bind_loong_batch(nb::module_& m) {
@@ -835,6 +792,8 @@ void bind_loong_batch(nb::module_& m) {
       "loong_lane_bytes",
       [](const std::vector<OwnedLevel*>& levels, bool lean) { return layout_for(levels, lean).bytes; }, "levels"_a,
       "lean"_a);
+  m.def("loong_room", &room_of, "levels"_a, "lean"_a);
+  m.def("loong_knowing", &foreign_knowing, "levels"_a, "mirror"_a, "build"_a, "memory"_a);
   m.def("loong_pool", &level_pool, "levels"_a);
   m.def("loong_batch", &foreign_batch, "levels"_a, "lanes"_a, "lean"_a, "memory"_a, "table"_a, "rows"_a, "views"_a);
   nb::dict planes;
@@ -920,6 +879,10 @@ void bind_loong_batch(nb::module_& m) {
       .def("init", &Matches::init, "lane"_a)
       .def("block", &Matches::block, "lane"_a)
       .def("reply", &Matches::reply, "lane"_a, "text"_a)
+      .def_prop_ro("memory", [](nb::handle self) { return nb::cast<Matches&>(self).memory_view(self); })
+      .def_prop_ro("knowledge", [](nb::handle self) { return nb::cast<Matches&>(self).knowledge_view(self); })
+      .def("take_over", &Matches::take_over, "memory"_a.noconvert(), "rows"_a.noconvert(),
+           "knowledge"_a.noconvert().none() = nb::none())
       .def("state", &Matches::state)
       .def("load_state", &Matches::load_state, "state"_a.noconvert());
 }

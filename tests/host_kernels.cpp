@@ -6,6 +6,7 @@ static Coordinates blockIdx, blockDim, threadIdx;
 #define __global__
 #define __device__
 #include "cuda/batch.cu"
+#include "cuda/knowing.cu"
 
 extern "C" void set_thread(unsigned block, unsigned thread, unsigned threads) {
   blockIdx.x = block;

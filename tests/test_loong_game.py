@@ -18,7 +18,7 @@ from sparring.games import registry
 from sparring.games.api import Structured
 from sparring.games.checker import check_game
 from sparring.games.loong import Loong, LoongOutcome
-from sparring.games.loong_rows import ACTION, SCRIPTS, move, random_actions, send, set_protocol, split, sprint
+from sparring.games.loong_rows import ACTION, LANE, SCRIPTS, move, random_actions, send, set_protocol, split, sprint
 from sparring.games.replaying import choose, first_difference, play
 from sparring.judge.native import NativeEngine
 from sparring.levels.pool import MapPool, build_pool, named_maps
@@ -183,7 +183,7 @@ def test_views_hold_what_the_block_says(pool: MapPool) -> None:
     rows = game.decisions()
     told = game.view(rows)
     for place in range(2):
-        block = dict(line.split(b" ", 1) for line in game._matches.block(place).splitlines()[:5])
+        block = dict(line.split(b" ", 1) for line in game._matches.core.block(place).splitlines()[:5])
         assert int(block[b"ROUND"]) == told["round"][place] == rows.round[place]
         assert int(block[b"LENGTH"]) == told["length"][place]
         assert block[b"DIR"] == b"NESW"[told["facing"][place] : told["facing"][place] + 1]
@@ -199,7 +199,7 @@ def test_levels_and_seeds_are_drawn_by_seed_lane_and_match(pool: MapPool) -> Non
             if found:
                 game.restart(torch.tensor(lanes))
             for lane in lanes:
-                row = game._standing[lane]
+                row = game._matches.rows.numpy().view(LANE)[lane, 0]
                 found[lane, matches[lane]] = (int(row["level"]), int(row["seed"]))
                 matches[lane] += 1
         return found
@@ -247,7 +247,7 @@ def test_a_lane_without_room_names_itself_and_is_not_counted(pool: MapPool) -> N
     saved = game.state()
     fault = 8 + 55  # of the lane's level, then of Match in core/loong/state.h
     saved["lanes"][1, fault] = 1
-    row = game._standing[1]
+    row = game._matches.rows.numpy().view(LANE)[1, 0]
     where = f"lane 1, map {pool[int(row['level'])].source}, match seed {int(row['seed'])}, round 0: more messages"
     with pytest.raises(SparringError, match="its match does not count") as caught:
         game.load_state(saved)
@@ -299,7 +299,7 @@ def test_scripted_players_decide_for_some_rows_as_for_all(pool: MapPool) -> None
     rows = game.decisions()
     expected = np.zeros((10, ACTION.itemsize), np.uint8)
     pair = [SCRIPTS.index("hunter"), SCRIPTS.index("legal")]
-    game._matches.decide(np.tile(np.array(pair, np.uint8), (10, 1)), 3, expected)
+    game._matches.core.decide(np.tile(np.array(pair, np.uint8), (10, 1)), 3, expected)
     policy = ScriptedPolicy(game, "hunter", "legal", seed=3)
     assert np.array_equal(policy.act(rows).numpy(), expected[rows.lane.numpy()])
     some = rows[torch.tensor([6, 1, 3])]

@@ -302,7 +302,7 @@ def test_what_a_critic_is_told_comes_row_by_row(pool: MapPool) -> None:
     place = [ids.index(pair) for pair in zip(rows.lane.tolist(), rows.dragon.tolist(), strict=True)]
     assert (everyone[4][place] == crop).all() and (everyone[5][place] == scalars).all()
     roster = game.roster(rows.lane)
-    assert (roster[torch.arange(len(rows)), rows.agent, 0] == rows.dragon.numpy()).all()
+    assert (roster[torch.arange(len(rows)), rows.agent, 0] == rows.dragon).all()
     board, team = game.boards(rows.lane)
     assert board.shape == (len(rows), 2, 4096) and team.shape == (len(rows), 2, 32)
     assert game.standings().shape == (12, 2, 4)

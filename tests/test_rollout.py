@@ -337,7 +337,7 @@ def test_the_ratio_is_one_over_stretches_that_start_from_stored_memory(game: Wat
 
 def test_potentials_by_hand() -> None:
     # Dragons, total length, queen, longest.
-    standings = np.array([[[3, 20, 5, 12], [2, 14, 9, 9]], [[0, 0, 0, 0], [1, 2, 0, 2]]], np.int32)
+    standings = torch.tensor([[[3, 20, 5, 12], [2, 14, 9, 9]], [[0, 0, 0, 0], [1, 2, 0, 2]]], dtype=torch.int32)
     first = 0.02 * 3 + 0.01 * 6 - 0.05 * 4
     second = -0.02 * 2 - 0.01 * 2
     np.testing.assert_allclose(potentials(standings), [[first, -first], [second, -second]], atol=1e-7)

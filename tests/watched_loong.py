@@ -45,7 +45,7 @@ class Moment:
             lengths={each.dragon: len(each.body) for each in alive},
             bodies={each.dragon: [(x, y) for x, y in each.body.tolist()] for each in alive},
             pearls=[(x, y) for y, x in np.argwhere(game.pearls(lane)).tolist()],
-            board=[board[0, team].tobytes() + scalars[0, team].tobytes() for team in (0, 1)],
+            board=[board[0, team].numpy().tobytes() + scalars[0, team].numpy().tobytes() for team in (0, 1)],
         )
 
     def segments(self, team: int) -> list[tuple[int, int]]:
@@ -110,8 +110,8 @@ class Watched(Loong):
                     decision=int(rows.decision[i]),
                     facing=next(each.facing for each in self.dragons(lane) if each.dragon == dragon),
                     obs=rows.obs[i].numpy().tobytes(),
-                    crop=crop[i].tobytes(),
-                    scalars=scalars[i].tobytes(),
+                    crop=crop[i].numpy().tobytes(),
+                    scalars=scalars[i].numpy().tobytes(),
                     action=int(actions[i]),
                     before=self.now(lane),
                 )
@@ -130,7 +130,7 @@ class Restart:
         self.game, self.scripts, self.heard = game, scripts, 0
         self.start(torch.arange(game.lanes))
 
-    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None: ...
+    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: Tensor) -> None: ...
 
     def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
         self.heard += len(lanes)

@@ -1,14 +1,9 @@
 // The kernels of a batch of Loong matches. One thread has one lane, and calls the functions that the CPU calls.
+#include "cuda/thread.h"
 #include "loong/batch.h"
 
 using namespace sparring;
 using namespace sparring::loong;
-
-namespace {
-
-__device__ u64 thread_index() { return static_cast<u64>(blockIdx.x) * blockDim.x + threadIdx.x; }
-
-}  // namespace
 
 // Starts matches in `count` lanes, each named once.
 extern "C" __global__ void start_matches(const Batch* batch, const i64* lanes, const i64* levels, const u64* seeds,

@@ -114,4 +114,15 @@ SPARRING_FN void act_packed_in(const Batch& batch, const Knowing& knowing, u64 i
   act_knowing(batch, knowing, index, action);
 }
 
+// What a dragon in a slot knows that lives when its match is over.
+SPARRING_FN void know_at_end_in(const Batch& batch, const Knowing& knowing, u64 index, u32 slot, InputsRow& inputs) {
+  const Lane lane = batch.lane(index);
+  const Identity who = identity_of(lane, lane.dragons[slot]);
+  Memory memory = knowing.of(batch, index).of(slot);
+  View view;
+  look(lane, slot, view);
+  remember(memory, who, view, packet_key(who, knowing.build));
+  observe(memory, who, view, inputs);
+}
+
 }  // namespace sparring::loong

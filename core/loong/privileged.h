@@ -390,7 +390,12 @@ struct Blocks {
   Block whole;  // without what is of a team
   u32 tiles;    // of a block
 
-  SPARRING_FN explicit Blocks(const Lane& lane) : block{}, whole{} {
+  Blocks() = default;
+  SPARRING_FN explicit Blocks(const Lane& lane) { count(lane); }
+
+  SPARRING_FN void count(const Lane& lane) {
+    for (Block& each : block) each = Block{};
+    whole = Block{};
     const u32 width = static_cast<u32>(lane.level.width), height = static_cast<u32>(lane.level.height);
     const u32 block_width = overview::block_side(width), block_height = overview::block_side(height);
     tiles = block_width * block_height;

@@ -61,6 +61,19 @@ class TennisCourts:
     def step(self, actions: NDArray[float32]) -> None:
         """One decision of 0.1 s in every lane; actions [lanes, 2, 2] are (run, jump), limited to [-1, 1]."""
 
+    @property
+    def memory(self) -> NDArray[uint8]:
+        """All that matches are played in, uint8 [lanes, lane_bytes]."""
+
+    @property
+    def knowledge(self) -> NDArray[uint8]:
+        """All that dragons know, uint8 [lanes, knowledge_bytes]."""
+
+    def take_over(self, memory: NDArray[uint8], rows: NDArray[uint8], knowledge: NDArray[uint8] | None = None) -> None:
+        """Goes on where a batch on another device stands, which was made likewise: the bytes are not looked at, so no
+        file may be where they come from. Raises ValueError for other shapes.
+        """
+
     def state(self) -> NDArray[uint8]:
         """All lanes as bytes [lanes, lane_bytes]."""
 
@@ -168,6 +181,15 @@ def loong_decide_rows(
 
 def loong_lane_bytes(levels: list[LoongLevel], lean: bool) -> int:
     """Bytes of a lane that can play all of these levels."""
+
+def loong_room(levels: list[LoongLevel], lean: bool) -> dict[str, int]:
+    """What lanes take that can play all of these levels: bytes of the `lane`, of `knowledge` of it, and of room to work
+    in for `blocks` of boards and a `foil`; `slots` of dragons."""
+
+def loong_knowing(levels: list[LoongLevel], mirror: str, build: int, memory: int) -> bytes:
+    """What a kernel is given beside `loong_batch` of dragons that know: memory is the address of their knowledge, uint8
+    [lanes, bytes of knowledge], all 0 at first; mirror and build as of LoongMatches.
+    """
 
 def loong_pool(levels: list[LoongLevel]) -> tuple[bytes, list[int]]:
     """The levels one after another, as a GPU holds them, and where each begins."""
@@ -320,6 +342,19 @@ class LoongMatches:
 
     def reply(self, lane: int, text: bytes) -> None:
         """Act in one lane by the judge's text, and go on to its next decision."""
+
+    @property
+    def memory(self) -> NDArray[uint8]:
+        """All that matches are played in, uint8 [lanes, lane_bytes]."""
+
+    @property
+    def knowledge(self) -> NDArray[uint8]:
+        """All that dragons know, uint8 [lanes, knowledge_bytes]."""
+
+    def take_over(self, memory: NDArray[uint8], rows: NDArray[uint8], knowledge: NDArray[uint8] | None = None) -> None:
+        """Goes on where a batch on another device stands, which was made likewise: the bytes are not looked at, so no
+        file may be where they come from. Raises ValueError for other shapes.
+        """
 
     def state(self) -> NDArray[uint8]:
         """All lanes as bytes [lanes, lane_bytes + 8], with knowledge so many columns more as the fullest lane needs."""

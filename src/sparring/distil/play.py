@@ -112,7 +112,7 @@ class Player:
             rows = game.decisions()
             assert rows.mask is not None
             if len(fresh := rounds.begin(rows)):
-                rosters.append(torch.from_numpy(game.roster(rows.lane[fresh])))
+                rosters.append(game.roster(rows.lane[fresh]))
                 begun.append(torch.stack((rows.lane[fresh], rows.match[fresh], rows.round[fresh])))
             slot = rows.lane * game.agents + rows.agent
             before, left = memory[slot], self.burn_in[slot]
@@ -194,7 +194,7 @@ class Player:
             }
             for name in ("action", "team", "slot", "match", "dragon", "round", "decision"):
                 shapes[name] = ((), torch.int64)
-            self._columns = room(shapes, steps, self.game.lanes)
+            self._columns = room(shapes, steps, self.game.lanes, self.game.device)
         return self._columns
 
 

@@ -16,10 +16,11 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Outcome, Structured
 from sparring.games.loong_choices import CHOICE_DRAWS, GIVEN, INPUTS, MASK, random_choices
+from sparring.games.loong_cuda import CudaMatches
+from sparring.games.loong_host import Everyone, HostMatches
 from sparring.games.loong_rows import ACTION, LANE, PLAYERS, RANDOM_DRAWS, SCRIPTS, VIEW, random_actions, views
 from sparring.levels.pool import MapPool, PoolMap, named_maps
 
-CRITIC_CROP_BYTES = 15 * 15 * len(_core.LOONG_PRIVILEGED["crop"])
 DEFAULT_MAPS = "generated:0:64"
 
 _LUCK = 0x6C6F6F6E67
@@ -31,6 +32,7 @@ _FOIL = PLAYERS.index("foil")
 _FAULTS = {
     1: "more messages stood than a lean lane has room for; play with lean=False",
     2: "more dragons lived than the lane has room for",
+    3: "it was given a number that is no choice of its dragon",
     4: "its dragons remembered more than the lane has room for",
 }
 
@@ -78,6 +80,8 @@ class LoongOutcome(Outcome):
     another's turn is in `ended` and `results` alone, or has its living in `last`.
 
     results: uint8 [e, bytes of a lane's row], see `Loong.results`
+
+    Of a game on a GPU `ended` and `results` lie on the CPU, where the next matches are started.
     """
 
     results: Tensor
@@ -93,6 +97,10 @@ class Loong:
 
     learners: bool [lanes, 2], the teams whose dragons are put up as rows; scripted players, of the same seed as the
               game, or the foil act for those of the others, inside `act` and `restart`
+    device:   where matches are played and all rows lie; `act` waits for it once
+
+    On a GPU all of it is played there, by the same functions, with the same bytes in all rows, and an action that is
+    none ends the run with the next call. What only people ask (`dragons`, `pearls`, `view_of`) is copied from there.
     """
 
     name = "loong"
@@ -114,6 +122,7 @@ class Loong:
         lean: bool = False,
         mirror: str = "coin",
         build: int = 0,
+        device: str | torch.device = "cpu",
     ) -> None:
         """Start a match in every lane.
 
@@ -124,8 +133,10 @@ class Loong:
         mirror:  with "inputs": "coin", half of all lives see the world mirrored, or "never", or "always"
         build:   with "inputs": of a bot, whose packets alone dragons understand
         lean:    less room for messages; a lane that needs more ends the run
+        device:  "cpu", or with "inputs" "cuda", where `threads` mean nothing
 
-        Raises SparringError for an option that is not one of these, MapError for a map that the judge refuses.
+        Raises SparringError for an option that is not one of these, and without the device, MapError for a map that the
+        judge refuses.
         """
         for what, number in (("lanes", lanes), ("threads", threads)):
             if number < 1:
@@ -134,39 +145,49 @@ class Loong:
             raise SparringError(f'loong: observe must be "view" or "inputs", got "{observe}"')
         if mirror not in ("coin", "never", "always"):
             raise SparringError(f'loong: mirror must be "coin", "never" or "always", got "{mirror}"')
+        if torch.device(device).type not in ("cpu", "cuda"):
+            raise SparringError(f'loong: device must be "cpu" or "cuda", got "{device}"')
+        if torch.device(device).type == "cuda" and observe != "inputs":
+            raise SparringError('loong: on a GPU dragons remember: give observe="inputs"')
         self.lanes = lanes
         self.maps = named_maps(maps)
         self._knows = observe == "inputs"
-        self._matches = _core.LoongMatches(
-            [_level(each) for each in self.maps],
-            lanes,
-            threads=threads,
-            lean=lean,
-            knowledge=self._knows,
-            mirror=mirror,
-            build=build,
+        levels = [_level(each) for each in self.maps]
+        options: dict[str, Any] = {"lean": lean, "knowledge": self._knows, "mirror": mirror, "build": build}
+        self._matches: HostMatches | CudaMatches = (
+            HostMatches(levels, lanes, threads=threads, **options)
+            if torch.device(device).type == "cpu"
+            else CudaMatches(levels, lanes, device=device, **options)
         )
+        self.device = self._matches.device
         if self._knows:
             self.observation = Box(shape=(INPUTS.itemsize,), low=0, high=127, dtype=torch.uint8)
             self.action = Structured(shape=(), dtype=torch.int64, draws=CHOICE_DRAWS, sample=random_choices)
-            self._inputs = np.zeros((lanes, INPUTS.itemsize), np.uint8)
-            self._masks = np.zeros((lanes, MASK.itemsize), np.uint8)
+            self._inputs, self._masks = (
+                torch.zeros(lanes, row.itemsize, dtype=torch.uint8, device=self.device) for row in (INPUTS, MASK)
+            )
         self.agents = self._matches.slots
         self._seed = seed & (2**64 - 1)
-        self._standing: NDArray[np.void] = self._matches.rows.view(LANE)[:, 0]
-        self._match = torch.full((lanes,), -1)
-        self._longest = torch.zeros(lanes, dtype=torch.int64)
-        self._dragon = torch.full((lanes, self.agents), -1)
-        self._decision = torch.zeros(lanes, self.agents, dtype=torch.int64)
-        self._scripts = torch.full((lanes, self.teams), _NOBODY, dtype=torch.uint8)
-        self._told = torch.zeros(lanes, dtype=torch.bool)
+        rows = self._matches.rows
+        names = ("waiting", "over", "fault", "team", "slot", "dragon", "round", "level")
+        self._now = {name: _field(rows, name) for name in names}
+        self._every = torch.arange(lanes, device=self.device)
+        self._match = torch.full((lanes,), -1, device=self.device)
+        self._longest = torch.zeros(lanes, dtype=torch.int64, device=self.device)
+        self._dragon = torch.full((lanes, self.agents), -1, device=self.device)
+        self._decision = torch.zeros(lanes, self.agents, dtype=torch.int64, device=self.device)
+        self._scripts = torch.full((lanes, self.teams), _NOBODY, dtype=torch.uint8)  # on the CPU
+        self._told = torch.zeros(lanes, dtype=torch.bool, device=self.device)
         """Lanes of whose match some outcome has told the end."""
+        self._learners = (self._scripts == _NOBODY).to(self.device)
+        self._waiting = self._ended = 0
+        """Lanes that wait, and those whose end is to be told."""
         self._rows: LoongDecisions | None = None
         self.restart(torch.arange(lanes))
 
     @property
     def learners(self) -> Tensor:
-        return self._scripts == _NOBODY
+        return self._learners
 
     def decisions(self) -> LoongDecisions:
         if self._rows is None:
@@ -184,13 +205,9 @@ class Loong:
         rows = self.decisions()
         if self._knows:
             return self._act_packed(rows, actions, given)
-        if actions.dtype != torch.uint8 or actions.shape != (len(rows), ACTION.itemsize):
-            wanted = f"uint8 [{len(rows)}, {ACTION.itemsize}]"
-            raise SparringError(f"loong: actions must be {wanted}, got {actions.dtype} {list(actions.shape)}")
-        packed = np.zeros((self.lanes, ACTION.itemsize), np.uint8)
-        packed[rows.lane.numpy()] = actions.numpy()
+        done = self._by_lane("actions", rows, actions)
         try:
-            self._matches.act(packed)
+            self._matches.act(done)
         except ValueError as error:
             raise SparringError(f"loong: {error}; sparring.games.loong_rows has move, sprint, split and send") from None
         return self._acted(rows)
@@ -199,20 +216,23 @@ class Loong:
         if actions.dtype != torch.int64 or actions.shape != (len(rows),):
             wanted = f"int64 [{len(rows)}]"
             raise SparringError(f"loong: actions must be {wanted}, got {actions.dtype} {list(actions.shape)}")
-        packed = np.full(self.lanes, GIVEN, np.int64)
-        packed[rows.lane.numpy()] = actions.numpy()
-        done = None
-        if given is not None:
-            if given.dtype != torch.uint8 or given.shape != (len(rows), ACTION.itemsize):
-                wanted = f"uint8 [{len(rows)}, {ACTION.itemsize}]"
-                raise SparringError(f"loong: given must be {wanted}, got {given.dtype} {list(given.shape)}")
-            done = np.zeros((self.lanes, ACTION.itemsize), np.uint8)
-            done[rows.lane.numpy()] = given.numpy()
+        packed = torch.full((self.lanes,), GIVEN, device=self.device)
+        packed[rows.lane] = actions
+        done = None if given is None else self._by_lane("given", rows, given)
         try:
             self._matches.act_packed(packed, done)
         except ValueError as error:
             raise SparringError(f"loong: {error}") from None
         return self._acted(rows)
+
+    def _by_lane(self, what: str, rows: LoongDecisions, actions: Tensor) -> Tensor:
+        """Rows of actions for all lanes: uint8 [lanes, 80]."""
+        if actions.dtype != torch.uint8 or actions.shape != (len(rows), ACTION.itemsize):
+            wanted = f"uint8 [{len(rows)}, {ACTION.itemsize}]"
+            raise SparringError(f"loong: {what} must be {wanted}, got {actions.dtype} {list(actions.shape)}")
+        done = torch.zeros(self.lanes, ACTION.itemsize, dtype=torch.uint8, device=self.device)
+        done[rows.lane] = actions
+        return done
 
     def _acted(self, rows: LoongDecisions) -> LoongOutcome:
         self._play_scripts()
@@ -227,7 +247,7 @@ class Loong:
         seeds: Tensor | None = None,
         scripts: Tensor | None = None,
     ) -> None:
-        """Start a new match in `lanes` (int64 [k], each once).
+        """Start a new match in `lanes` (int64 [k], each once). All arguments lie on the CPU.
 
         levels:  int64 [k], places in `maps`; None: drawn by (seed, lane, match)
         seeds:   int64 [k], the bits of a match seed being an unsigned number; None: drawn likewise, 62 bits
@@ -260,19 +280,19 @@ class Loong:
             raise SparringError(f"loong: there is no player {int(strangers[0])}: {known}")
         if not self._knows and (scripts == _FOIL).any():
             raise SparringError('loong: the foil remembers: it plays in games with observe="inputs"')
-        self._match[lanes] += 1
-        starting = zip(lanes.tolist(), self._match[lanes].tolist(), strict=True)
-        luck = np.array([self._luck(lane, match) for lane, match in starting], np.int64).reshape(-1, 2)
+        there = lanes.to(self.device)
+        self._match[there] += 1
+        starting = zip(lanes.tolist(), self._match[there].tolist(), strict=True)
+        luck = torch.tensor([self._luck(lane, match).tolist() for lane, match in starting]).view(-1, 2).long()
         self._matches.restart(
-            np.ascontiguousarray(lanes, np.int64),
-            np.ascontiguousarray(luck[:, 0] % len(self.maps) if levels is None else levels, np.int64),
-            np.ascontiguousarray(luck[:, 1] if seeds is None else seeds, np.int64).view(np.uint64),
+            lanes, luck[:, 0] % len(self.maps) if levels is None else levels, luck[:, 1] if seeds is None else seeds
         )
         self._scripts[lanes] = scripts
-        self._told[lanes] = False
-        self._longest[lanes] = 0
-        self._dragon[lanes] = -1
-        self._decision[lanes] = 0
+        self._seat()
+        self._told[there] = False
+        self._longest[there] = 0
+        self._dragon[there] = -1
+        self._decision[there] = 0
         self._play_scripts()
 
     def view(self, rows: Decisions) -> NDArray[np.void]:
@@ -281,67 +301,56 @@ class Loong:
 
     def dragons(self, lane: int) -> list[LivingDragon]:
         """Those that live in a lane, by id. Nobody who plays may know."""
-        return [LivingDragon(*each) for each in self._matches.dragons(lane)]
+        batch, place = self._matches.alone(lane)
+        return [LivingDragon(*each) for each in batch.dragons(place)]
 
     def pearls(self, lane: int) -> NDArray[np.bool_]:
         """bool [height, width], where a pearl lies. Nobody who plays may know."""
-        return self._matches.pearls(lane).astype(bool)
+        batch, place = self._matches.alone(lane)
+        return batch.pearls(place).astype(bool)
 
     def view_of(self, lane: int, agent: int) -> NDArray[np.void]:
         """What a dragon that lives would be told if it were asked now, [1] with the fields of `_core.LOONG_VIEW`."""
-        told: NDArray[np.void] = self._matches.view_of(lane, agent).view(VIEW)
+        batch, place = self._matches.alone(lane)
+        told: NDArray[np.void] = batch.view_of(place, agent).view(VIEW)
         return told
 
-    def appraise(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """What a critic is told of the dragons in `decisions()`, row by row: crop [n, 3600], scalars [n, 32].
+    def appraise(self) -> tuple[Tensor, Tensor]:
+        """What a critic is told of the dragons in `decisions()`, row by row: crop [n, 3600], scalars [n, 32], uint8.
 
         Nobody who plays may know. Names: `_core.LOONG_PRIVILEGED`.
         """
-        waiting = self.decisions().lane.numpy()
-        crop = np.empty((self.lanes, CRITIC_CROP_BYTES), np.uint8)
-        scalars = np.empty((self.lanes, len(_core.LOONG_PRIVILEGED["scalars"])), np.uint8)
-        self._matches.appraise(crop, scalars)
+        waiting = self.decisions().lane
+        crop, scalars = self._matches.appraise()
         return (crop, scalars) if len(waiting) == self.lanes else (crop[waiting], scalars[waiting])
 
-    def boards(self, lanes: Tensor) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """What a critic is told of both teams of `lanes` (int64 [k]): boards [k, 2, 4096], scalars [k, 2, 32]."""
+    def boards(self, lanes: Tensor) -> tuple[Tensor, Tensor]:
+        """What a critic is told of both teams of `lanes` (int64 [k], each once): uint8, boards [k, 2, 4096], scalars
+        [k, 2, 32]."""
         return self._matches.boards(self._there(lanes))
 
-    def standings(self) -> NDArray[np.int32]:
+    def standings(self) -> Tensor:
         """int32 [lanes, 2, 4], of both teams as of now: living dragons, their total length, the queen's or 0, the
         longest."""
         return self._matches.standings()
 
-    def roster(self, lanes: Tensor) -> NDArray[np.int32]:
+    def roster(self, lanes: Tensor) -> Tensor:
         """int32 [k, agents, 5], by slot of `lanes` (int64 [k]): the dragon's id, its team, column and row of its head,
         its length; -1 where no dragon lives."""
         return self._matches.roster(self._there(lanes))
 
-    def frames(self) -> NDArray[np.int32]:
+    def frames(self) -> Tensor:
         """int32 [n, 6], how the dragons in `decisions()` lie: column and row of the head, facing, 1 if the life is
         mirrored, width and height of the board."""
-        frames: NDArray[np.int32] = self._matches.frames()[self.decisions().lane.numpy()]
-        return frames
+        return self._matches.frames()[self.decisions().lane]
 
-    def everyone(
-        self, lanes: Tensor
-    ) -> tuple[
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.int64],
-        NDArray[np.uint8],
-        NDArray[np.uint8],
-    ]:
-        """What a critic is told of every dragon that lives in `lanes` (int64 [k]), as if it acted now.
-
-        lane, agent, dragon, team: [m] each; crop [m, 3600], scalars [m, 32]; by lane as they are given, then by dragon
-        """
+    def everyone(self, lanes: Tensor) -> Everyone:
+        """What a critic is told of every dragon that lives in `lanes` (int64 [k]), as if it acted now."""
         return self._matches.everyone(self._there(lanes))
 
     def round(self, lane: int) -> int:
         """The round that a lane is in, 0 to 499."""
-        return int(self._standing["round"][lane])
+        return int(self._now["round"][lane])
 
     def results(self, outcome: LoongOutcome) -> NDArray[np.void]:
         """How the ended matches ended, [e] with the fields of `_core.LOONG_LANE`.
@@ -363,29 +372,24 @@ class Loong:
         if numbers.shape != rows.lane.shape or ((numbers < 0) | (numbers >= len(SCRIPTS))).any():
             raise SparringError(f"loong: script must be a name, or int64 [{len(rows)}] below {len(SCRIPTS)}")
         now = self.decisions()
-        place = torch.full((self.lanes,), -1)
-        place[now.lane] = torch.arange(len(now))
+        place = torch.full((self.lanes,), -1, device=self.device)
+        place[now.lane] = torch.arange(len(now), device=self.device)
         at = place[rows.lane]
         if (at < 0).any() or any(
             not torch.equal(getattr(now, name)[at], getattr(rows, name)) for name in ("match", "agent", "decision")
         ):
             raise SparringError("loong: scripted players decide for dragons that wait now: give rows of decisions()")
-        scripts = np.full((self.lanes, 2), _NOBODY, np.uint8)
-        scripts[rows.lane.numpy(), rows.team.numpy()] = numbers.numpy()
-        actions = np.zeros((self.lanes, ACTION.itemsize), np.uint8)
+        scripts = torch.full((self.lanes, 2), _NOBODY, dtype=torch.uint8, device=self.device)
+        scripts[rows.lane, rows.team] = numbers.to(self.device, torch.uint8)
+        actions = torch.zeros(self.lanes, ACTION.itemsize, dtype=torch.uint8, device=self.device)
         self._matches.decide(scripts, seed & (2**64 - 1), actions)
-        return torch.from_numpy(actions[rows.lane.numpy()])
+        return actions[rows.lane]
 
     def state(self) -> dict[str, Tensor]:
         self.decisions()  # takes note of newborns
         return {
-            "lanes": torch.from_numpy(self._matches.state()),
-            "match": self._match.clone(),
-            "longest": self._longest.clone(),
-            "dragon": self._dragon.clone(),
-            "decision": self._decision.clone(),
-            "scripts": self._scripts.clone(),
-            "told": self._told.clone(),
+            "lanes": self._matches.state(),
+            **{name: column.to("cpu", copy=True) for name, column in self._columns().items()},
             "seed": torch.from_numpy(np.array([self._seed], np.uint64).view(np.int64)),
             "maps": torch.tensor(list(bytes.fromhex(self.maps.hash)), dtype=torch.uint8),
         }
@@ -401,35 +405,56 @@ class Loong:
         if not torch.equal(state["maps"], own["maps"]):
             raise SparringError("loong: the state is of a game on other maps: give the same maps in the same order")
         try:
-            self._matches.load_state(np.ascontiguousarray(state["lanes"]))
+            self._matches.load_state(state["lanes"])
         except ValueError as error:
             raise SparringError(f"loong: {error}") from None
-        for name, column in (
-            ("match", self._match),
-            ("longest", self._longest),
-            ("dragon", self._dragon),
-            ("decision", self._decision),
-            ("scripts", self._scripts),
-            ("told", self._told),
-        ):
+        for name, column in self._columns().items():
             column.copy_(state[name])
+        self._seat()
         self._seed = int(state["seed"].numpy().view(np.uint64)[0])
         self._rows = None
-        self._refuse_faults()
+        self._take_stock()
+
+    def _columns(self) -> dict[str, Tensor]:
+        return {
+            "match": self._match,
+            "longest": self._longest,
+            "dragon": self._dragon,
+            "decision": self._decision,
+            "scripts": self._scripts,
+            "told": self._told,
+        }
+
+    def _seat(self) -> None:
+        """Whoever plays has changed."""
+        learns = self._scripts == _NOBODY
+        self._learners = learns.to(self.device)
+        self._scripted = not learns.all()
+        if self._scripted:
+            self._matches.seat(self._scripts)
 
     def _play_scripts(self) -> None:
         """Let scripted players act until somebody else waits."""
         self._rows = None
-        if not self.learners.all():
-            self._matches.play(self._scripts.numpy(), self._seed)
-        self._refuse_faults()
+        if self._scripted:
+            self._matches.play(self._seed)
+        self._take_stock()
 
-    def _there(self, lanes: Tensor) -> NDArray[np.int64]:
-        """Raises SparringError for a lane that is not."""
-        wrong = lanes[(lanes < 0) | (lanes >= self.lanes)]
-        if len(wrong):
-            raise SparringError(f"loong: there is no lane {int(wrong[0])}: there are {self.lanes}")
-        return np.ascontiguousarray(lanes, np.int64)
+    def _take_stock(self) -> None:
+        """How many lanes wait and have ended, the one thing that a GPU is waited for."""
+        now = self._now
+        counts = (now["waiting"].sum(), ((now["over"] != 0) & ~self._told).sum(), now["fault"].sum())
+        self._waiting, self._ended, faults = torch.stack(counts).tolist()
+        if faults:
+            self._refuse_faults()
+
+    def _there(self, lanes: Tensor) -> Tensor:
+        """Raises SparringError for a lane that is not. Not looked for on a GPU, which would have to be waited for."""
+        if lanes.device.type == "cpu":
+            wrong = lanes[(lanes < 0) | (lanes >= self.lanes)]
+            if len(wrong):
+                raise SparringError(f"loong: there is no lane {int(wrong[0])}: there are {self.lanes}")
+        return lanes
 
     def _look(self) -> LoongDecisions:
         """The rows of the lanes that wait. A dragon that was not met before in its slot starts a life."""
@@ -437,71 +462,81 @@ class Loong:
             self._matches.observe(self._inputs, self._masks)
         else:
             self._matches.look()
-        at = np.flatnonzero(self._standing["waiting"])
-        standing, lane = self._standing[at], torch.from_numpy(at)
-        agent, dragon = _column(standing, "slot"), _column(standing, "dragon")
+        lane = self._every if self._waiting == self.lanes else self._now["waiting"].nonzero().view(-1)
+        agent, dragon, team, round_ = (self._now[name][lane].long() for name in ("slot", "dragon", "team", "round"))
         born = self._dragon[lane, agent] != dragon
-        self._dragon[lane[born], agent[born]] = dragon[born]
-        self._decision[lane[born], agent[born]] = 0
+        decision = torch.where(born, 0, self._decision[lane, agent])
+        self._dragon[lane, agent] = dragon
+        self._decision[lane, agent] = decision
         return LoongDecisions(
             lane=lane,
             match=self._match[lane],
-            team=_column(standing, "team"),
+            team=team,
             agent=agent,
-            decision=self._decision[lane, agent],
-            obs=torch.from_numpy(self._inputs[at] if self._knows else self._matches.views[at]),
-            mask=torch.from_numpy(self._masks[at]) if self._knows else None,
+            decision=decision,
+            obs=(self._inputs if self._knows else self._matches.views).index_select(0, lane),
+            mask=self._masks.index_select(0, lane) if self._knows else None,
             dragon=dragon,
-            round=_column(standing, "round"),
+            round=round_,
         )
 
     def _outcome(self, rows: LoongDecisions) -> LoongOutcome:
-        ended = (torch.from_numpy(self._standing["over"] != 0) & ~self._told).nonzero().view(-1)
+        nobody = torch.zeros(0, dtype=torch.int64, device=self.device)
+        ended = ((self._now["over"] != 0) & ~self._told).nonzero().view(-1) if self._ended else nobody
         self._told[ended] = True
-        standing = self._standing[ended.numpy()]
-        a_wins = (standing["winner"] == 1).astype(np.float32) - (standing["winner"] == 2)
-        result = torch.from_numpy(np.stack([a_wins, -a_wins], axis=1))  # by team
-        score = torch.zeros(len(ended), self.agents)
-        lane, agent, reward, last = [rows.lane], [rows.agent], [torch.zeros(len(rows))], [rows[rows.lane < 0]]
-        for place, here in enumerate(ended):
-            acted = rows.lane == here
-            actor, there = rows[acted], self._alive(int(here))
-            score[place, there.agent] = result[place, there.team]
-            score[place, actor.agent] = result[place, actor.team]
-            reward[0][acted] = score[place, actor.agent]
-            others = there.agent[~torch.isin(there.agent, actor.agent)]
-            lane.append(here.expand(len(others)))
-            agent.append(others)
-            reward.append(score[place, others])
-            last.append(there if len(there) else actor)
+        results = self._matches.rows[ended].cpu()
+        winner = torch.from_numpy(results.numpy().view(LANE)["winner"].astype(np.int64))  # [e, 1]
+        sides = torch.tensor([1, 2])
+        result = torch.where(winner == 0, 0.0, torch.where(winner == sides, 1.0, -1.0)).to(self.device)  # by team
+        score = torch.zeros(len(ended), self.agents, device=self.device)
+        reward, last = torch.zeros(len(rows), device=self.device), rows[nobody]
+        lane, agent, rewards = rows.lane, rows.agent, reward
+        if self._ended:
+            place = torch.full((self.lanes,), -1, device=self.device)
+            place[ended] = torch.arange(len(ended), device=self.device)
+            acted = (place[rows.lane] >= 0).nonzero().view(-1)
+            actors, alive = rows[acted], self._alive(ended)
+            for each in (alive, actors):
+                score[place[each.lane], each.agent] = result[place[each.lane], each.team]
+            reward[acted] = score[place[actors.lane], actors.agent]
+            actor = torch.full((len(ended),), -1, device=self.device)
+            actor[place[actors.lane]] = actors.agent
+            others = alive[alive.agent != actor[place[alive.lane]]]
+            lane, agent = torch.cat((lane, others.lane)), torch.cat((agent, others.agent))
+            rewards = torch.cat((reward, score[place[others.lane], others.agent]))
+            left = _joined([alive, actors[~torch.isin(actors.lane, alive.lane)]])
+            last = left[place[left.lane].argsort(stable=True)]
         return LoongOutcome(
-            lane=torch.cat(lane),
-            agent=torch.cat(agent),
-            reward=torch.cat(reward),
-            ended=ended,
-            truncated=torch.zeros(len(ended), dtype=torch.bool),
+            lane=lane,
+            agent=agent,
+            reward=rewards,
+            ended=ended.cpu(),
+            truncated=torch.zeros(len(ended), dtype=torch.bool, device=self.device),
             score=score,
             length=self._longest[ended],
-            last=_joined(last),
-            results=torch.from_numpy(standing.view(np.uint8).reshape(-1, LANE.itemsize).copy()),
+            last=last,
+            results=results,
         )
 
-    def _alive(self, lane: int) -> LoongDecisions:
-        """The dragons of learners that live in a lane, by id."""
-        alive = [each for each in self.dragons(lane) if self._scripts[lane, each.team] == _NOBODY]
-        ids = torch.tensor([each[:3] for each in alive], dtype=torch.int64).reshape(-1, 3)
-        last = self._matches.known_at_end if self._knows else self._matches.view_of
-        told = [last(lane, each.agent) for each in alive]
+    def _alive(self, lanes: Tensor) -> LoongDecisions:
+        """The dragons of learners that live in lanes whose matches are over, by lane as they are given, then by id."""
+        roster = self._matches.roster(lanes).long()
+        place, agent = (roster[:, :, 0] >= 0).nonzero(as_tuple=True)
+        dragon, team = roster[place, agent, 0], roster[place, agent, 1]
+        order = dragon.argsort(stable=True)
+        order = order[place[order].argsort(stable=True)]
+        order = order[self._learners[lanes[place], team][order]]
+        lane, agent = lanes[place][order], agent[order]
         return LoongDecisions(
-            lane=torch.full((len(alive),), lane),
-            match=self._match[lane].expand(len(alive)),
-            team=ids[:, 2],
-            agent=ids[:, 1],
-            decision=self._decision[lane, ids[:, 1]],
-            obs=torch.from_numpy(np.array(told, np.uint8).reshape(-1, *self.observation.shape)),
-            mask=torch.zeros(len(alive), MASK.itemsize, dtype=torch.uint8) if self._knows else None,
-            dragon=ids[:, 0],
-            round=torch.full((len(alive),), self.round(lane)),
+            lane=lane,
+            match=self._match[lane],
+            team=team[order],
+            agent=agent,
+            decision=self._decision[lane, agent],
+            obs=self._matches.told_at_end(lane, agent, known=self._knows),
+            mask=torch.zeros(len(lane), MASK.itemsize, dtype=torch.uint8, device=self.device) if self._knows else None,
+            dragon=dragon[order],
+            round=self._now["round"][lane].long(),
         )
 
     def _luck(self, lane: int, match: int) -> NDArray[np.int64]:
@@ -510,8 +545,9 @@ class Loong:
         return _core.integers(seed, _LUCK, match, 2, 1 << _SEED_BITS)
 
     def _refuse_faults(self) -> None:
-        for lane in np.flatnonzero(self._standing["fault"]):
-            row = self._standing[lane]
+        for lane, row in enumerate(self._matches.rows.cpu().numpy().view(LANE)[:, 0]):
+            if row["fault"] == 0:
+                continue
             why = _FAULTS[int(row["fault"])]
             where = f"lane {lane}, map {self.maps[int(row['level'])].source}, match seed {int(row['seed'])}"
             raise SparringError(f"loong: {where}, round {int(row['round'])}: {why}; its match does not count")
@@ -534,8 +570,12 @@ def _level(each: PoolMap) -> _core.LoongLevel:
     return level
 
 
-def _column(rows: NDArray[np.void], name: str) -> Tensor:
-    return torch.from_numpy(rows[name].astype(np.int64))
+def _field(rows: Tensor, name: str) -> Tensor:
+    """A field of all lanes, [lanes], in the memory of their rows; numbers of 32 bits are signed."""
+    assert LANE.fields is not None
+    kind, at = LANE.fields[name][:2]
+    signed = {1: torch.uint8, 4: torch.int32}[kind.itemsize]
+    return rows[:, at : at + kind.itemsize].view(signed)[:, 0]
 
 
 def _joined(parts: list[LoongDecisions]) -> LoongDecisions:

@@ -50,9 +50,9 @@ def rounds_ahead(match: Tensor, round_: Tensor, start_match: Tensor, start_round
     match, start_match: numbers that no two matches share
     """
     matches, numbered = torch.cat((match, start_match)).unique(return_inverse=True)  # type: ignore[no-untyped-call]
-    table = torch.full((len(matches), ROUNDS + max(AHEAD)), -1)
-    table[numbered[len(match) :], start_round] = torch.arange(len(start_round))
-    return table[numbered[: len(match)].unsqueeze(1), round_.unsqueeze(1) + torch.tensor(AHEAD)]
+    table = torch.full((len(matches), ROUNDS + max(AHEAD)), -1, device=match.device)
+    table[numbered[len(match) :], start_round] = torch.arange(len(start_round), device=match.device)
+    return table[numbered[: len(match)].unsqueeze(1), round_.unsqueeze(1) + round_.new_tensor(AHEAD)]
 
 
 def targets(
@@ -100,11 +100,11 @@ def _heads(roster: Tensor, known: Tensor, team: Tensor, frame: Tensor) -> Tensor
     here, (column, row_, facing, mirrored, width, height) = roster[row, agent].long(), frame[row].unbind(dim=1)
     across = (here[:, _COLUMN] - column + width // 2) % width - width // 2
     down = (here[:, _ROW] - row_ + height // 2) % height - height // 2
-    offset = torch.stack((across, down), dim=1)
-    ahead = (offset * _STEPS[facing]).sum(dim=1)
-    right = (offset * _STEPS[(facing + torch.where(mirrored == 1, 3, 1)) % 4]).sum(dim=1)
+    offset, steps = torch.stack((across, down), dim=1), _STEPS.to(facing.device)
+    ahead = (offset * steps[facing]).sum(dim=1)
+    right = (offset * steps[(facing + torch.where(mirrored == 1, 3, 1)) % 4]).sum(dim=1)
     within = (ahead.abs() <= _REACH) & (right.abs() <= _REACH)
     place = torch.where(within, (_REACH - ahead) * CROP_SIDE + _REACH + right, ELSEWHERE)
-    shares = torch.zeros(len(team), CELLS + 1)
-    shares.index_put_((row, place), torch.ones(len(row)), accumulate=True)
+    shares = torch.zeros(len(team), CELLS + 1, device=team.device)
+    shares.index_put_((row, place), torch.ones_like(row, dtype=shares.dtype), accumulate=True)
     return shares / enemies.sum(dim=1, keepdim=True).clamp_min(1)

@@ -13,9 +13,11 @@ Shapes = Mapping[str, tuple[tuple[int, ...], torch.dtype]]
 """Shape and type of one entry of each column."""
 
 
-def room(shapes: Shapes, steps: int, lanes: int) -> dict[str, Tensor]:
+def room(shapes: Shapes, steps: int, lanes: int, device: torch.device) -> dict[str, Tensor]:
     """Columns [steps, lanes, ...] for as many decisions of every lane."""
-    return {name: torch.zeros((steps, lanes, *shape), dtype=dtype) for name, (shape, dtype) in shapes.items()}
+    return {
+        name: torch.zeros((steps, lanes, *shape), dtype=dtype, device=device) for name, (shape, dtype) in shapes.items()
+    }
 
 
 def by_life(columns: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
@@ -27,13 +29,14 @@ def by_life(columns: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
     """
     steps, lanes = columns["dragon"].shape
     flat = {name: column.flatten(0, 1) for name, column in columns.items()}
-    flat["block"] = torch.arange(lanes).repeat(steps) * 2 + flat["team"]
-    flat["time"] = torch.arange(steps).repeat_interleave(lanes)
-    order = torch.arange(steps * lanes)  # by time already
+    device = flat["team"].device
+    flat["block"] = torch.arange(lanes, device=device).repeat(steps) * 2 + flat["team"]
+    flat["time"] = torch.arange(steps, device=device).repeat_interleave(lanes)
+    order = torch.arange(steps * lanes, device=device)  # by time already
     for name in ("dragon", "match", "block"):
         order = order[flat[name][order].argsort(stable=True)]
     rows = {name: column.index_select(0, order) for name, column in flat.items()}
-    first = torch.ones(len(order), dtype=torch.bool)
+    first = torch.ones(len(order), dtype=torch.bool, device=device)
     first[1:] = False
     for name in ("block", "match", "dragon"):
         first[1:] |= rows[name][1:] != rows[name][:-1]
@@ -42,11 +45,11 @@ def by_life(columns: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
 
 def stretches(first: Tensor, most: int) -> tuple[Tensor, Tensor]:
     """First rows and lengths (int64 [s] each) of lives that begin where `first` (bool [n]) says, cut every `most`."""
-    place = torch.arange(len(first))
+    place = torch.arange(len(first), device=first.device)
     life = first.long().cumsum(0) - 1
     since = place - place[first][life]
     starts = (since % most == 0).nonzero().view(-1)
-    return starts, torch.diff(starts, append=torch.tensor([len(first)]))
+    return starts, torch.diff(starts, append=starts.new_tensor([len(first)]))
 
 
 class Rounds:
@@ -58,7 +61,7 @@ class Rounds:
     def begin(self, rows: LoongDecisions) -> Tensor:
         """Places int64 [k] in rows, which are all lanes in order."""
         now = {"match": rows.match, "round": rows.round}
-        changed = torch.ones(len(rows), dtype=torch.bool)
+        changed = torch.ones_like(rows.lane, dtype=torch.bool)
         if self._now:
             changed = (self._now["match"] != now["match"]) | (self._now["round"] != now["round"])
         self._now = now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +14,9 @@ from sparring import _core
 from sparring.games.api import Decisions
 from sparring.policies.actions import UNIFORMS
 
+_WORD = 2**32 - 1
+_PHILOX_0, _PHILOX_1 = 0xD2511F53, 0xCD9E8D57
+_WEYL_0, _WEYL_1 = 0x9E3779B9, 0xBB67AE85
 _BLOCK = 4
 """Numbers that one block of the generator gives."""
 
@@ -43,7 +47,35 @@ def choice_uniforms(lane: Tensor, match: Tensor, dragon: Tensor, round_: Tensor,
     lane, match, dragon (the id that is unique in its match), round_: int64 [n], each below 2^32; stream: below 65536
     """
     counters = torch.stack((lane, match, dragon, round_), dim=1)
-    return _blocks(_core.uniforms, counters, UNIFORMS, seed=seed, stream=stream)
+    if lane.device.type == "cpu":
+        return _blocks(_core.uniforms, counters, UNIFORMS, seed=seed, stream=stream)
+    return uniforms_there(counters, UNIFORMS, seed=seed, stream=stream)
+
+
+def uniforms_there(counters: Tensor, size: int, *, seed: int, stream: int) -> Tensor:
+    """The numbers that the core draws for counters (int64 [n, 4]), float32 [n, size], made where these lie.
+
+    Philox 4x32 with 10 rounds (Salmon et al. 2011), all blocks at once; products of 32 bits wrap within 64.
+    """
+    keys = _round_keys(seed, stream, -(-size // _BLOCK), counters.device)
+    blocks = keys.shape[2]
+    c0, c1, c2, c3 = (word.expand(blocks, -1) for word in (counters & _WORD).unbind(dim=1))
+    for k0, k1 in keys.unbind(dim=0):
+        p0, p1 = c0 * _PHILOX_0, c2 * _PHILOX_1
+        c0, c1, c2, c3 = (p1 >> 32 & _WORD) ^ c1 ^ k0, p1 & _WORD, (p0 >> 32 & _WORD) ^ c3 ^ k1, p0 & _WORD
+    words = torch.stack((c0, c1, c2, c3), dim=2)  # [blocks, n, 4]
+    return ((words >> 9).float() * 2.0**-23).transpose(0, 1).flatten(1)[:, :size]
+
+
+@functools.cache
+def _round_keys(seed: int, stream: int, blocks: int, device: torch.device) -> Tensor:
+    """int64 [10, 2, blocks, 1]: two words for each round and block."""
+    keys = [_core.mix64((seed ^ _core.mix64(stream + 65536 * block)) & (2**64 - 1)) for block in range(blocks)]
+    words = [
+        [[(key >> shift) + turn * step & _WORD for key in keys] for shift, step in ((0, _WEYL_0), (32, _WEYL_1))]
+        for turn in range(10)
+    ]
+    return torch.tensor(words, device=device).unsqueeze(3)
 
 
 def _counters(rows: Decisions) -> Tensor:

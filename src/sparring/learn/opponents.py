@@ -44,7 +44,7 @@ def start_matches(game: Loong, lanes: Tensor, start: Callable[[Tensor], Tensor])
     levels = lanes
     for _ in range(_TRIES):
         levels = start(lanes)
-        ended = ~torch.isin(lanes, game.decisions().lane)
+        ended = ~torch.isin(lanes, game.decisions().lane.cpu())
         lanes, levels = lanes[ended], levels[ended]
         if len(lanes) == 0:
             return

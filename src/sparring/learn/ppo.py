@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Any
 
@@ -108,8 +108,8 @@ class ValueScale:
     def update(self, returns: Tensor, layers: tuple[nn.Linear, ...]) -> None:
         """Take in an update's returns, and keep what `layers` predict."""
         old_mean, old_spread = self.moments()
-        self.mean = torch.lerp(self.mean, returns.mean(), self.rate)
-        self.square = torch.lerp(self.square, returns.square().mean(), self.rate)
+        self.mean = torch.lerp(self.mean, returns.mean().cpu(), self.rate)
+        self.square = torch.lerp(self.square, returns.square().mean().cpu(), self.rate)
         self.weight = torch.lerp(self.weight, torch.ones(()), self.rate)
         mean, spread = self.moments()
         with torch.no_grad():
@@ -172,9 +172,8 @@ class PPO:
         value = torch.zeros_like(nodes.potential)
         self.critic.eval()
         with torch.no_grad(), self.hardware.precision():
-            device = self.hardware.device
             boards = [
-                self.critic.boards(board.to(device), team.to(device))
+                self.critic.boards(board, team)
                 for board, team in zip(
                     *(torch.split(column, _CHUNK) for column in (nodes.board, nodes.team)), strict=True
                 )
@@ -182,9 +181,9 @@ class PPO:
             code = torch.cat([code for code, _ in boards])
             columns = (nodes.board_of, nodes.crop, nodes.scalars)
             chunks = zip(*(torch.split(column, _CHUNK) for column in columns), strict=True)
-            of_dragons = [self.critic.dragons(code, *(part.to(device) for part in chunk)) for chunk in chunks]
-        value[nodes.valued] = torch.cat([team_value for _, team_value in boards]).float().cpu()
-        dragons = torch.cat(of_dragons).float().cpu()
+            of_dragons = [self.critic.dragons(code, *chunk) for chunk in chunks]
+        value[nodes.valued] = torch.cat([team_value for _, team_value in boards]).float()
+        dragons = torch.cat(of_dragons).float()
         value[:n] = dragons[:n]
         value[nodes.opened] = dragons[n:]
         value = value * spread + mean
@@ -233,7 +232,7 @@ class PPO:
         steps, drift = 0, 0.0
         epochs = (batches.shuffled(self.seed, self.updates, epoch) for epoch in range(config.epochs))
         for batch in chain.from_iterable(epochs):
-            losses = self._descend(batch.to(self.hardware.device), between(config.entropy, progress), drift)
+            losses = self._descend(batch, between(config.entropy, progress), drift)
             drift += _DRIFT_RATE * (losses["kl"] - drift)
             if drift > config.target_kl:
                 break
@@ -382,16 +381,6 @@ class Batch:
     asked: Tensor
     targets: AuxiliaryTargets | None
 
-    def to(self, device: torch.device) -> Batch:
-        """On the CPU itself."""
-        if device.type == "cpu":
-            return self
-        moved = {each.name: getattr(self, each.name) for each in fields(self)}
-        targets = self.targets and AuxiliaryTargets(
-            **{each.name: getattr(self.targets, each.name).to(device) for each in fields(self.targets)}
-        )
-        return Batch(**{name: part.to(device) for name, part in moved.items() if name != "targets"}, targets=targets)
-
 
 class Batches:
     """Cuts a rollout into minibatches of whole blocks."""
@@ -402,7 +391,7 @@ class Batches:
         self._advantage = (advantage - advantage.mean()) / spread
         self._log_prob = rollout.log_prob.sum(dim=1)
         self._starts, self._lengths = rollout.stretches(config.stretch)
-        self._sizes = torch.bincount(rollout.block)
+        self._sizes = torch.bincount(rollout.block).cpu()
         self._blocks = self._sizes.nonzero().view(-1)
 
     def shuffled(self, seed: int, update: int, epoch: int) -> Iterator[Batch]:
@@ -421,13 +410,13 @@ class Batches:
 
     def _batch(self, blocks: list[int], epoch: int) -> Batch:
         rollout, nodes = self._rollout, self._rollout.nodes
-        wanted = torch.tensor(blocks)
+        wanted = torch.tensor(blocks, device=rollout.block.device)
         rows = torch.isin(rollout.block, wanted).nonzero().view(-1)
         starts = torch.isin(rollout.block[self._starts], wanted).nonzero().view(-1)
         rounds = len(nodes.valued) - int((nodes.successor[nodes.valued] < 0).sum())
         boards = torch.isin(nodes.block[:rounds], wanted).nonzero().view(-1)
-        place = torch.full((len(nodes.board),), -1)
-        place[boards] = torch.arange(len(boards))
+        place = torch.full_like(nodes.block, -1)
+        place[boards] = torch.arange(len(boards), device=boards.device)
         inputs, crop = rollout.inputs.index_select(0, rows), nodes.crop.index_select(0, rows)
         answers, asked = None, (rollout.round[rows] % ASK_EVERY == epoch % ASK_EVERY).nonzero().view(-1)
         if self._config.auxiliary > 0:

@@ -28,7 +28,8 @@ LEADS = (0.02, 0.01, 0.05)
 """What a lead of one segment is worth in the potential: of the longest dragon, of all together, of the queen."""
 FRAME = 6
 """Numbers of a row of `Loong.frames`."""
-_DRAGONS, _TOTAL, _QUEEN, _LONGEST = range(4)
+_LED = (3, 1, 2)
+"""Where `Loong.standings` has these."""
 _FAR = 1 << 40
 """A tick later than any round."""
 _ROUND_BITS = 9
@@ -36,13 +37,14 @@ _MATCH_BITS = 29
 """Matches that a lane can play, as powers of two: with 2^24 lanes, 2 teams and 512 rounds, 63 bits."""
 
 
-def potentials(standings: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Leads of both teams as potentials: [..., 2, 4] as the game tells standings -> float32 [..., 2]."""
-    weights = np.zeros(4, np.float32)
-    weights[[_LONGEST, _TOTAL, _QUEEN]] = LEADS
-    worth = standings @ weights
-    lead: NDArray[np.float32] = worth - worth[..., ::-1]
-    return lead.astype(np.float32)
+def potentials(standings: Tensor) -> Tensor:
+    """Leads of both teams as potentials: [..., 2, 4] as the game tells standings -> float32 [..., 2].
+
+    Sums of products are exact in float64, so they are the same on every device.
+    """
+    worth = sum(float(np.float32(lead)) * standings[..., at].double() for at, lead in zip(_LED, LEADS, strict=True))
+    assert isinstance(worth, Tensor)
+    return (worth - worth.flip(-1)).float()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,12 +108,13 @@ class Rollout:
 class Listener(Protocol):
     """Hears of ended matches while a rollout is collected."""
 
-    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
-        """A round began in the lanes of rows `fresh` (int64 [k]) with these standings of all lanes."""
+    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: Tensor) -> None:
+        """A round began in the lanes of rows `fresh` (int64 [k]) with these standings of all lanes, [lanes, 2, 4]."""
         ...
 
     def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
-        """These lanes (int64 [e]) ended with these results, [e] of `Loong.results`; start their next matches here."""
+        """These lanes (int64 [e], on the CPU) ended with these results, [e] of `Loong.results`; start the next matches
+        here."""
         ...
 
 
@@ -122,7 +125,7 @@ class Collector:
     """
 
     def __init__(self, game: Loong, teacher: Teacher, *, seed: int, stream: int, hardware: Hardware = CPU) -> None:
-        """hardware: where the teacher is; what is collected lies on the CPU."""
+        """hardware: where game and teacher are, and what is collected."""
         self.game, self.teacher, self.hardware = game, teacher, hardware
         self.seed, self.stream = seed, stream
         self.memory = torch.zeros(game.lanes, game.agents, teacher.config.memory, device=hardware.device)
@@ -134,7 +137,7 @@ class Collector:
         teams, rounds = _Teams(game), Rounds()
         columns = self._room(steps)
         self.teacher.eval()
-        results = _Results()
+        results = _Results(game.device)
         for step in range(steps):
             rows = game.decisions()
             standings = game.standings()
@@ -144,41 +147,39 @@ class Collector:
                 listener.round_began(rows, fresh, standings)
             crop, scalars = game.appraise()
             assert rows.mask is not None
-            device = self.hardware.device
-            lane, agent = rows.lane.to(device), rows.agent.to(device)
-            memory = self.memory[lane, agent]
-            memory[(rows.decision == 0).to(device)] = 0.0
+            memory = self.memory[rows.lane, rows.agent]
+            memory.masked_fill_((rows.decision == 0).unsqueeze(1), 0.0)
             uniforms = choice_uniforms(
                 rows.lane, rows.match, rows.dragon, rows.round, seed=self.seed, stream=self.stream
             )
             with torch.inference_mode(), self.hardware.precision():
-                tree, after = self.teacher.step(rows.obs.to(device), rows.mask.to(device), memory)
-                packed, log_prob = tree.sample(uniforms.to(device))
-            self.memory[lane, agent] = after
-            action = packed.cpu()
+                tree, after = self.teacher.step(rows.obs, rows.mask, memory)
+                action, log_prob = tree.sample(uniforms)
+            self.memory[rows.lane, rows.agent] = after
             values = {
                 "inputs": rows.obs,
                 "mask": rows.mask,
                 "action": action,
                 "log_prob": log_prob,
                 "memory": memory,
-                "crop": torch.from_numpy(crop),
-                "scalars": torch.from_numpy(scalars),
+                "crop": crop,
+                "scalars": scalars,
                 "team": rows.team,
                 "agent": rows.agent,
                 "match": rows.match,
                 "dragon": rows.dragon,
                 "round": rows.round,
-                "potential": torch.from_numpy(potentials(standings))[rows.lane, rows.team],
+                "potential": potentials(standings)[rows.lane, rows.team],
                 "board_of": teams.board_of(rows),
-                "frame": torch.from_numpy(game.frames()),
+                "frame": game.frames(),
             }
             for name, value in values.items():
                 columns[name][step] = value
             outcome = game.act(action)
             if len(outcome.ended):
                 ended = game.results(outcome)
-                results.note(outcome.ended, rows.match[outcome.ended], ended["winner"])
+                lanes = outcome.ended.to(game.device)
+                results.note(lanes, rows.match[lanes], ended["winner"])
                 listener.ended(outcome.ended, ended)
         return _rollout(columns, teams, results, game)
 
@@ -205,7 +206,7 @@ class Collector:
             }
             for name in ("action", "team", "agent", "match", "dragon", "round", "board_of"):
                 shapes[name] = ((), torch.int64)
-            self._columns = room(shapes, steps, self.game.lanes)
+            self._columns = room(shapes, steps, self.game.lanes, self.game.device)
         return self._columns
 
 
@@ -214,32 +215,30 @@ class _Teams:
 
     def __init__(self, game: Loong) -> None:
         self._game = game
-        self._latest = torch.full((game.lanes, 2), -1)
-        self.boards: list[NDArray[np.uint8]] = []
-        self.teams: list[NDArray[np.uint8]] = []
-        self.rosters: list[NDArray[np.int32]] = []
+        self._latest = torch.full((game.lanes, 2), -1, device=game.device)
+        self.boards: list[Tensor] = []
+        self.teams: list[Tensor] = []
+        self.rosters: list[Tensor] = []
         self.columns: dict[str, list[Tensor]] = {name: [] for name in ("lane", "team", "match", "round", "roster")}
         self.potential: list[Tensor] = []
         self._nodes = self._rosters = 0
 
-    def note(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
+    def note(self, rows: LoongDecisions, fresh: Tensor, standings: Tensor) -> None:
         """A round began in the lanes of rows `fresh`."""
         lanes = rows.lane[fresh]
         self.rosters.append(self._game.roster(lanes))
         self.add(lanes, rows.match[fresh], rows.round[fresh], standings)
 
-    def add(self, lanes: Tensor, match: Tensor, round_: Tensor, standings: NDArray[np.int32]) -> None:
+    def add(self, lanes: Tensor, match: Tensor, round_: Tensor, standings: Tensor) -> None:
         board, team = self._game.boards(lanes)
-        learns = self._game.learners[lanes]  # bool [k, 2]
-        place, side = learns.nonzero(as_tuple=True)
-        chosen = learns.numpy()
-        self.boards.append(board[chosen])
-        self.teams.append(team[chosen])
-        self.potential.append(torch.from_numpy(potentials(standings))[lanes[place], side])
+        place, side = self._game.learners[lanes].nonzero(as_tuple=True)
+        self.boards.append(board[place, side])
+        self.teams.append(team[place, side])
+        self.potential.append(potentials(standings)[lanes[place], side])
         values = (lanes[place], side, match[place], round_[place], self._rosters + place)
         for name, value in zip(self.columns, values, strict=True):
             self.columns[name].append(value)
-        self._latest[lanes[place], side] = self._nodes + torch.arange(len(place))
+        self._latest[lanes[place], side] = self._nodes + torch.arange(len(place), device=lanes.device)
         self._nodes += len(place)
         self._rosters += len(lanes)
 
@@ -250,12 +249,12 @@ class _Teams:
 class _Results:
     """Who won the matches that ended."""
 
-    def __init__(self) -> None:
-        none = torch.zeros(0, dtype=torch.int64)
+    def __init__(self, device: torch.device) -> None:
+        none = torch.zeros(0, dtype=torch.int64, device=device)
         self._columns = [(none, none, none)]  # lane, match, winner
 
     def note(self, lane: Tensor, match: Tensor, winner: NDArray[np.uint16]) -> None:
-        self._columns.append((lane, match, torch.from_numpy(winner.astype(np.int64))))
+        self._columns.append((lane, match, torch.from_numpy(winner.astype(np.int64)).to(lane.device)))
 
     def of(self, lane: Tensor, match: Tensor, team: Tensor) -> Tensor:
         """float32 [n]: what they were for teams of matches that ended, 1, 0 or -1."""
@@ -287,11 +286,11 @@ def _rollout(columns: Mapping[str, Tensor], teams: _Teams, results: _Results, ga
 
 def _future(rows: Mapping[str, Tensor], block: Tensor, teams: _Teams) -> Future:
     """Both teams of a lane share its rosters, so the starts of rounds are looked up by lane."""
-    rosters = torch.from_numpy(np.concatenate(teams.rosters))
+    rosters = torch.cat(teams.rosters)
     lane, match, round_, roster = (torch.cat(teams.columns[name]) for name in ("lane", "match", "round", "roster"))
     noted = roster < len(rosters)  # not where the rollout stops, in the middle of a round
     number = _match_number(lane, match)
-    start = torch.full((2, len(rosters)), -1)
+    start = torch.full((2, len(rosters)), -1, device=block.device)
     start[:, roster[noted]] = torch.stack((number[noted], round_[noted]))
     ahead = rounds_ahead(_match_number(block // 2, rows["match"]), rows["round"], *start)
     return Future(rosters=rosters, ahead=ahead, frame=rows["frame"], slot=rows["agent"])
@@ -300,8 +299,8 @@ def _future(rows: Mapping[str, Tensor], block: Tensor, teams: _Teams) -> Future:
 def _nodes(
     rows: Mapping[str, Tensor], block: Tensor, first: Tensor, teams: _Teams, results: _Results, game: Loong
 ) -> Nodes:
-    n = len(block)
-    everywhere = torch.arange(game.lanes)
+    n, device = len(block), block.device
+    everywhere = torch.arange(game.lanes, device=device)
     standings = game.standings()
     played = {name: torch.cat(column) for name, column in teams.columns.items()}
     m = len(played["lane"])
@@ -309,26 +308,23 @@ def _nodes(
     now = game.decisions()
     teams.add(everywhere, now.match, now.round, standings)
     ends = {name: torch.cat(column)[m:] for name, column in teams.columns.items()}
-    open_lane, open_slot, open_dragon, open_team, open_crop, open_scalars = (
-        torch.from_numpy(column) for column in game.everyone(everywhere)
-    )
-    learns = game.learners[open_lane, open_team]
-    open_lane, open_slot, open_dragon = open_lane[learns], open_slot[learns], open_dragon[learns]
-    open_team, open_crop, open_scalars = open_team[learns], open_crop[learns], open_scalars[learns]
+    everyone = game.everyone(everywhere)
+    learns = game.learners[everyone.lane, everyone.team].nonzero().view(-1)
+    open_lane, open_slot, open_dragon, open_team, open_crop, open_scalars = (column[learns] for column in everyone)
     k, e = len(open_lane), len(ends["lane"])
-    team_end = torch.full((game.lanes, 2), -1)
+    team_end = torch.full((game.lanes, 2), -1, device=device)
     """Nodes of the teams where the rollout stops; so are those of dragons, by slot, and which these are."""
-    team_end[ends["lane"], ends["team"]] = n + m + torch.arange(e)
-    life_end, open_in = torch.full((2, game.lanes, game.agents), -1)
-    life_end[open_lane, open_slot] = n + m + e + torch.arange(k)
+    team_end[ends["lane"], ends["team"]] = n + m + torch.arange(e, device=device)
+    life_end, open_in = torch.full((2, game.lanes, game.agents), -1, device=device)
+    life_end[open_lane, open_slot] = n + m + e + torch.arange(k, device=device)
     open_in[open_lane, open_slot] = open_dragon
     over = n + m + e + k
     """The end of every match."""
     starts = _Places(_team_in_round(played["lane"], played["match"], played["team"], played["round"]))
-    rosters = torch.from_numpy(np.concatenate(teams.rosters))
+    rosters = torch.cat(teams.rosters)
 
-    successor = torch.full((over + 1,), -1)
-    goes_on = torch.zeros(n, dtype=torch.bool)
+    successor = torch.full((over + 1,), -1, device=device)
+    goes_on = torch.zeros(n, dtype=torch.bool, device=device)
     goes_on[:-1] = ~first[1:]
     successor[:n][goes_on] = goes_on.nonzero().view(-1) + 1
     last = (~goes_on).nonzero().view(-1)
@@ -341,7 +337,7 @@ def _nodes(
     survived = (following >= 0) & (rosters[played["roster"][following], slot, 0] == dragon)
     # They go on in their team, as it does from one round to the next.
     dead = ~lives
-    nodes = torch.cat((last[dead], torch.arange(n, n + m)))
+    nodes = torch.cat((last[dead], torch.arange(n, n + m, device=device)))
     lane, match, team = (
         torch.cat((of_dead[dead], played[name])) for name, of_dead in (("lane", lane), ("match", match), ("team", team))
     )
@@ -349,30 +345,30 @@ def _nodes(
     following = starts.find(_team_in_round(lane, match, team, round_))
     stops = torch.where(match == now.match[lane], team_end[lane, team], over)
     successor[nodes] = torch.where(following >= 0, n + following, stops)
-    reward = torch.zeros(over + 1)
+    reward = torch.zeros(over + 1, device=device)
     ended = (successor[nodes] == over).nonzero().view(-1)
     reward[nodes[ended]] = results.of(lane[ended], match[ended], team[ended])
 
-    tick = torch.full((over + 1,), _FAR)
+    tick = torch.full((over + 1,), _FAR, device=device)
     tick[:n] = 2 * rows["round"] + 1
     tick[n : n + m] = 2 * played["round"]
-    potential = torch.zeros(over + 1)
+    potential = torch.zeros(over + 1, device=device)
     potential[:n] = rows["potential"]
     potential[n : n + m + e] = torch.cat(teams.potential)
-    potential[n + m + e : over] = torch.from_numpy(potentials(standings))[open_lane, open_team]
+    potential[n + m + e : over] = potentials(standings)[open_lane, open_team]
     return Nodes(
         successor=successor,
         tick=tick,
         reward=reward,
         potential=potential,
-        board=torch.from_numpy(np.concatenate(teams.boards)),
-        team=torch.from_numpy(np.concatenate(teams.teams)),
+        board=torch.cat(teams.boards),
+        team=torch.cat(teams.teams),
         block=torch.cat((played["lane"] * 2 + played["team"], ends["lane"] * 2 + ends["team"])),
         board_of=torch.cat((rows["board_of"], team_end[open_lane, open_team] - n)),
         crop=torch.cat((rows["crop"], open_crop)),
         scalars=torch.cat((rows["scalars"], open_scalars)),
-        valued=torch.arange(n, n + m + e),
-        opened=torch.arange(n + m + e, over),
+        valued=torch.arange(n, n + m + e, device=device),
+        opened=torch.arange(n + m + e, over, device=device),
     )
 
 

@@ -53,7 +53,7 @@ class SelfPlay:
         """Start the first matches. From then on the process keeps the memory that it frees.
 
         decisions: length of the run, for all that changes over it
-        device:    "cpu" or "cuda", where the networks run; the game stays where it is
+        device:    "cpu" or "cuda", where the networks run; the game must be there
 
         Raises SparringError for unknown opponents, and without the device.
         """
@@ -68,6 +68,8 @@ class SelfPlay:
         self.teacher = teachers.Teacher(teachers.preset(config.preset), seed=seed)
         self.critic = critics.Critic(critics.preset(config.preset), seed=seed)
         hardware = Hardware.of(device)
+        if game.device.type != device:
+            raise SparringError(f"the game is on {game.device}, its learner on {device}: make both on one device")
         self.ppo = PPO(self.teacher, self.critic, config.ppo, seed=seed, hardware=hardware)
         self.levels = PrioritizedLevelReplay(len(game.maps), config.levels, seed=seed, stream=STREAM_LEVELS)
         self.collector = Collector(game, self.teacher, seed=seed, stream=STREAM_ACTIONS, hardware=hardware)
@@ -80,7 +82,8 @@ class SelfPlay:
         self._surprise = torch.zeros(game.lanes, 2, dtype=torch.float64)
         self._level = torch.zeros(game.lanes, dtype=torch.int64)
         self._match = torch.zeros(game.lanes, dtype=torch.int64)  # as the game counts them: it has begun one of its own
-        self._milestone = torch.full((game.lanes, 2, len(_STANDINGS)), -1, dtype=torch.int32)  # before: -1
+        shape = (game.lanes, 2, len(_STANDINGS))
+        self._milestone = torch.full(shape, -1, dtype=torch.int32, device=game.device)  # before: -1
         self._finished: list[tuple[int, int, int]] = []  # lane, match, level
         self._scripts = torch.full((game.lanes, 2), NOBODY, dtype=torch.uint8)
         self._start(torch.arange(game.lanes))
@@ -100,22 +103,24 @@ class SelfPlay:
         self._told = self.ppo.update(rollout, estimates, progress)
         return self._ended
 
-    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: NDArray[np.int32]) -> None:
+    def round_began(self, rows: LoongDecisions, fresh: Tensor, standings: Tensor) -> None:
         """Rounds began: keep how matches stand at the milestone."""
-        lanes = rows.lane[fresh[rows.round[fresh] == MILESTONE]]
-        lanes = lanes[self._milestone[lanes, 0, 0] < 0]  # a rollout that starts within the round tells of it again
-        self._milestone[lanes] = torch.from_numpy(standings)[lanes]
+        lanes = rows.lane[fresh]
+        noted = self._milestone[lanes]
+        now = (rows.round[fresh] == MILESTONE) & (noted[:, 0, 0] < 0)  # what starts within the round tells of it again
+        self._milestone[lanes] = torch.where(now.view(-1, 1, 1), standings[lanes], noted)
 
     def ended(self, lanes: Tensor, results: NDArray[np.void]) -> None:
         """Matches ended: note them, and start the next ones."""
-        for lane, result in zip(lanes.tolist(), results, strict=True):
+        milestones = self._milestone[lanes.to(self.game.device)].cpu()
+        for lane, result, milestone in zip(lanes.tolist(), results, milestones, strict=True):
             scripts = self._scripts[lane].tolist()
             mine = 0 if scripts[0] == NOBODY else 1
             winner = int(result["winner"])
             opponent = ITSELF if scripts[1 - mine] == NOBODY else PLAYERS[scripts[1 - mine]]
             value = 0.0 if winner == 0 else 1.0 if winner == mine + 1 else -1.0
             ends = {name: [int(x) for x in result[name]] for name in _STANDINGS}
-            own, other = self._milestone[lane, mine].tolist(), self._milestone[lane, 1 - mine].tolist()
+            own, other = milestone[mine].tolist(), milestone[1 - mine].tolist()
             then = dict(zip(_STANDINGS, zip(own, other, strict=True), strict=True)) if own[0] >= 0 else {}
             self._ended.append(
                 LoongMatchRow(
@@ -155,7 +160,7 @@ class SelfPlay:
             "level": self._level,
             "match": self._match,
             "scripts": self._scripts,
-            "milestone": self._milestone,
+            "milestone": self._milestone.cpu(),
         }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
@@ -173,7 +178,7 @@ class SelfPlay:
     def _start(self, lanes: Tensor) -> None:
         def start(some: Tensor) -> Tensor:
             self._match[some] += 1
-            self._milestone[some] = -1
+            self._milestone[some.to(self.game.device)] = -1
             self._level[some] = self.levels.draw(some, self._match[some])
             self._scripts[some] = draw_opponents(
                 some,
@@ -190,11 +195,11 @@ class SelfPlay:
 
     def _score_levels(self, rollout: Rollout, estimates: Estimates) -> None:
         """A level's score is the mean positive advantage of its last match between the learner and itself."""
-        lane = rollout.block // 2
-        surprise = estimates.advantage[: len(rollout)].clamp_min(0.0).double()
+        lane, matches = (rollout.block // 2).cpu(), rollout.match.cpu()
+        surprise = estimates.advantage[: len(rollout)].cpu().clamp_min(0.0).double()
         level, score = [], []
         for over_lane, match, over_level in self._finished:
-            rows = (lane == over_lane) & (rollout.match == match)
+            rows = (lane == over_lane) & (matches == match)
             total, count = (
                 self._surprise[over_lane] + torch.stack((surprise[rows].sum(), rows.sum().double()))
             ).tolist()
@@ -203,6 +208,6 @@ class SelfPlay:
             score.append(total / max(count, 1.0))
         if level:
             self.levels.update(torch.tensor(level), torch.tensor(score, dtype=torch.float64))
-        goes_on = (rollout.match == self._match[lane]) & self.game.learners.all(dim=1)[lane]
+        goes_on = (matches == self._match[lane]) & self.game.learners.all(dim=1).cpu()[lane]
         self._surprise[:, 0].index_add_(0, lane[goes_on], surprise[goes_on])
         self._surprise[:, 1].index_add_(0, lane[goes_on], torch.ones_like(surprise[goes_on]))

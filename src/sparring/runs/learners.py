@@ -50,7 +50,8 @@ class Learner(Protocol):
 def game_options(recipe: Recipe, say: Callable[[str], None]) -> dict[str, Any]:
     """What the recipe's game is made with, besides lanes and seed. say: hears of what takes long."""
     if recipe.game == "loong":
-        return {"maps": training_maps(recipe.loong.maps, say), "observe": "inputs", "threads": recipe.threads}
+        options = {"maps": training_maps(recipe.loong.maps, say), "observe": "inputs", "threads": recipe.threads}
+        return options | {"device": recipe.device}
     if recipe.game == "tennis":
         return tennis_or_mpe_options(recipe) | {"threads": recipe.threads}
     return tennis_or_mpe_options(recipe)
