@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def test_all_examples_are_tried_here() -> None:
-    names = {"own_game", "own_pettingzoo", "own_reward", "scripted_player", "tutorial_loop"}
+    names = {"own_game", "own_pettingzoo", "own_reward", "scripted_player", "tictactoe", "tutorial_loop"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == names
 
 
@@ -44,6 +45,18 @@ def test_own_pettingzoo_trains_by_one_command(method: str, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["updates"] > 10
     assert main(["evaluate", f"own-{method}", *own, "--matches", "4", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["game"] == "plank"
+
+
+@pytest.mark.parametrize("method", ["dqn", "ppo"])
+def test_tictactoe_is_learnt_in_turns_and_with_masks(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    module = example("tictactoe")
+    module.MATCHES = 200
+    module.main(method, decisions=8_192)
+    against_random, against_itself = capsys.readouterr().out.splitlines()[-2:]
+    won, drawn, lost = map(int, re.findall(r"\d+", against_random))
+    assert won + drawn + lost == 200
+    assert won > 130, "random choices win 85 of 200 against random choices"
+    assert re.fullmatch(rf"{method} against itself: scores (0 and 0|1 and -1|-1 and 1)", against_itself)
 
 
 @pytest.mark.parametrize(
