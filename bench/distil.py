@@ -13,6 +13,7 @@ decisions, and asks both afterwards in positions that they come into themselves,
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from typing import Annotated
 
 import torch
 import tyro
+from scipy.stats import t
 
 from sparring.distil.distiller import Distiller
 from sparring.distil.play import Player
@@ -43,6 +45,8 @@ class Options:
     """Matches at the same time."""
     steps: int = 256
     """Decisions of each lane in a rollout."""
+    minibatch: int = DistilConfig.minibatch
+    """Decisions in a minibatch."""
     threads: int = 1
     """Of torch and of the game."""
     compare: bool = False
@@ -120,8 +124,15 @@ def compare(options: Options, trained: TrainedTeacher, config: DistilConfig) -> 
             found += [statistics.fmean(each[name] for each in told) for name in ("loss", "agreement")]
         gains.append(found[1] - found[3])
         print(f"| {seed} | {found[0]:.4f} | {found[1]:.3f} | {found[2]:.4f} | {found[3]:.3f} |", flush=True)
-    mean, spread = statistics.fmean(gains), statistics.stdev(gains) if len(gains) > 1 else float("nan")
-    print(f"\nOn-policy agrees more by {mean:+.3f}, standard deviation over seeds {spread:.3f}.")
+    mean, half = statistics.fmean(gains), half_interval(gains)
+    print(f"\nOn-policy agrees more by {mean:+.3f}, 95% interval over seeds {mean - half:+.3f} to {mean + half:+.3f}.")
+
+
+def half_interval(values: list[float]) -> float:
+    """Half of the 95% interval of a mean of a few values (Student's t)."""
+    if len(values) < 2:
+        return math.inf
+    return float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def main(options: Options) -> None:
@@ -133,6 +144,7 @@ def main(options: Options) -> None:
         updates=options.updates,
         lanes=options.lanes,
         steps=options.steps,
+        minibatch=options.minibatch,
         threads=options.threads,
     )
     (compare if options.compare else speed)(options, trained, config)

@@ -27,8 +27,8 @@ class DistilConfig:
     """Rollouts of a round; the last third of them trains with the bot's arithmetic."""
     epochs: Annotated[int, Range(low=1)] = 2
     """Times that an update goes through its rollout."""
-    minibatch: Annotated[int, Range(low=1)] = 1024
-    """Decisions in a minibatch, about."""
+    minibatch: Annotated[int, Range(low=1)] = 256
+    """Decisions in a minibatch, about. More: faster passes and fewer steps, of which a new student needs many."""
     stretch: Annotated[int, Range(low=1)] = 16
     """Decisions of a life through which gradients flow back in time."""
     lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 2e-3
