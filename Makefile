@@ -31,7 +31,7 @@ DEMO := runs/demo
 demo: export SPARRING_RUNS := runs
 demo: $(VENV)/loong
 	$(BIN)/sparring train loong-tiny --run demo --minutes 4 --decisions 500000 --loong.maps generated:0:512
-	$(BIN)/sparring distil demo --minutes 2
+	$(BIN)/sparring distil demo --minutes 2 --lr 0.001
 	rm -rf $(DEMO)/bot $(DEMO)/bot.zip
 	$(BIN)/sparring export demo --out $(DEMO)/bot --zip
 	$(BIN)/sparring gate $(DEMO)/bot --maps generated:5:6 --most-turns 200
