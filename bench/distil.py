@@ -47,6 +47,8 @@ class Options:
     """Decisions of each lane in a rollout."""
     minibatch: int = DistilConfig.minibatch
     """Decisions in a minibatch."""
+    lr: float = DistilConfig.lr
+    """Step size."""
     threads: int = 1
     """Of torch and of the game."""
     compare: bool = False
@@ -145,6 +147,7 @@ def main(options: Options) -> None:
         lanes=options.lanes,
         steps=options.steps,
         minibatch=options.minibatch,
+        lr=options.lr,
         threads=options.threads,
     )
     (compare if options.compare else speed)(options, trained, config)

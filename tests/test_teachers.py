@@ -300,7 +300,7 @@ def test_who_cannot_play_is_one_line(place: Path, tmp_path: Path) -> None:
         load_entrant(tmp_path / "rally")
     with pytest.raises(SparringError, match="plays tennis, where evaluate takes no against and no maps: it takes oppo"):
         sparring.evaluate(tmp_path / "rally", against="legal", maps="shipped")
-    with pytest.raises(SparringError, match="plays tennis, where play takes no map: it takes opponent, out"):
+    with pytest.raises(SparringError, match="plays tennis, where play takes no map: it takes opponent, game, out"):
         sparring.play(tmp_path / "rally", map="arena")
     shutil.copytree(place / "one", tmp_path / "old")
     for part, said in (({}, "no ppo"), ({"ppo": {"teacher": {"a": torch.zeros(1)}}}, "Error.s. in loading state_dict")):
