@@ -273,6 +273,29 @@ def test_a_bot_that_never_reads_runs_out_of_time_and_is_ended(tmp_path: Path, mo
     assert played.a.first_error == "round 0: dragon 0 ran out of time"
 
 
+@pytest.mark.parametrize("where", ["before the host function is looked up", "while it is looked up"])
+def test_ctrl_c_between_a_bot_and_its_host_is_not_lost(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wasmtime import _func
+
+    bot = stuck_bot(tmp_path)
+    place, name = (_func, "Caller") if where.startswith("before") else (_func.FUNCTIONS, "get")
+    usual, calls = getattr(place, name), 0
+
+    def interrupted(*arguments: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyboardInterrupt
+        return usual(*arguments)
+
+    monkeypatch.setattr(place, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        play_match(moody_map("OBEYS"), bot, load_entrant("legal"), seed=1)
+    assert calls < 10
+
+
 def stuck_bot(folder: Path) -> Entrant:
     """The moody bot with another header, and no other source: what it is built from is all of the folder."""
     shutil.copytree(BOTS / "moody", folder / "stuck")
