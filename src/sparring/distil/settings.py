@@ -32,8 +32,8 @@ class DistilConfig:
     stretch: Annotated[int, Range(low=1)] = 16
     """Decisions of a life through which gradients flow back in time."""
     lr: Annotated[float, Range(low=0, high=1, low_open=True)] = 5e-4
-    """AdamW's step size in the first two thirds of a round. student-tiny learns faster with 0.001, which student does
-    not survive: most of its ReLUs end at 0 for good."""
+    """AdamW's step size in the first two thirds of a round. student-tiny learns faster with 0.001, with which student
+    stands still."""
     lr_end: Annotated[float, Range(low=0, high=1)] = 0.1
     """What is left of it at the end of the round, as a share; it falls over the last third."""
     warmup: Annotated[int, Range(low=0)] = 2
