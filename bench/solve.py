@@ -1,36 +1,36 @@
 """Time to solve Tennis over seeds: the official score (one rally, better racket, mean of 100) reaching +0.5.
 
-    .venv/bin/python bench/solve.py [--recipe tennis] [--seeds 10] [--minutes 20]
+    .venv/bin/python bench/solve.py [--recipes tennis] [--seeds 10] [--minutes 8]
+    .venv/bin/python bench/solve.py --recipes tennis tennis-maddpg tennis-ensembles tennis-dqn
 
-One seed after another, each an ordinary run named solve-RECIPE-SEED: interrupt it and the same command goes on.
-Every figure comes from training rallies, exploration noise included, but for `greedy`: 100 rallies of the final actor
-without noise. `lowest after` is the lowest mean of 100 in the 500 rallies that follow the solving one.
+One run after another, seed by seed, each an ordinary run named solve-RECIPE-SEED that ends 500 rallies after it was
+solved. Its row is added to solve.jsonl in the folder of runs. Interrupt it: the same command goes on with what is not
+in that file. Every figure comes from training rallies, exploration noise included, but for `greedy`: 100 rallies of the
+final policy without noise. `lowest after` is the lowest mean of 100 in the 500 rallies that follow the solving one; a
+run whose mean falls below half of what solves it has collapsed.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
 import statistics
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import tyro
 from rich.console import Console
+from scipy.stats import binomtest
 
 import sparring
-from sparring.runs.folder import RunFolder
-from sparring.runs.metrics import WINDOW, read_matches
+from sparring.runs.folder import RunFolder, runs_folder
+from sparring.runs.metrics import WINDOW, json_line, read_json_lines, read_matches
 
 AFTER = 500
-
-
-@dataclass(frozen=True)
-class Row:
-    seed: int
-    rallies: int | None
-    decisions: int | None
-    minutes: float | None
-    lowest_after: float | None
-    last: float
-    greedy: float
+COLLAPSED = 0.25
+Row = dict[str, Any]
 
 
 def lowest_mean_after(best: list[float], solved_at: int) -> float:
@@ -40,46 +40,101 @@ def lowest_mean_after(best: list[float], solved_at: int) -> float:
 
 
 def solve(recipe: str, seed: int, minutes: float) -> Row:
-    run = f"solve-{recipe}-{seed}"
-    result = sparring.train(recipe, run=run, seed=seed, minutes=minutes, console=Console(quiet=True))
+    folder = RunFolder(f"solve-{recipe}-{seed}")
+    # Of a run that was interrupted, the rest.
+    trained = max((row.get("seconds", 0.0) for row in read_json_lines(folder.metrics)), default=0.0) / 60
+    result = sparring.train(
+        recipe, run=folder.path.name, seed=seed, minutes=max(minutes - trained, 1e-3), console=Console(quiet=True)
+    )
     if result.signal:  # Ctrl-C or SIGTERM: this run is saved, and the script is meant, too
         raise SystemExit(128 + result.signal)
-    best = [row.best for row in read_matches(RunFolder(run).matches)]
+    best = [row.best for row in read_matches(folder.matches)]
     solved = result.solved
-    return Row(
-        seed=seed,
-        rallies=solved and solved.match,
+    return {
+        "recipe": recipe,
+        "seed": seed,
+        "limit": minutes,
+        "rallies": solved and solved.match,
         # The run counts decisions of a lane; both rackets decide in each.
-        decisions=solved and 2 * solved.decisions,
-        minutes=solved and solved.minutes,
-        lowest_after=solved and lowest_mean_after(best, solved.match),
-        last=statistics.fmean(best[-WINDOW:]),
-        greedy=sparring.evaluate(run, matches=100).score,
-    )
+        "decisions": solved and 2 * solved.decisions,
+        "updates": solved and solved.updates,
+        "minutes": solved and solved.minutes,
+        "trained": result.minutes,
+        "lowest_after": solved and lowest_mean_after(best, solved.match),
+        "last": statistics.fmean(best[-WINDOW:]),
+        "greedy": sparring.evaluate(folder.path.name, matches=100).score,
+    }
 
 
-def main(recipe: str = "tennis", seeds: int = 10, minutes: float = 20.0) -> None:
-    """recipe: its name. seeds: how many, from 0. minutes: give up on a seed after this much time in one go."""
-    print("| seed | rallies | racket decisions | minutes | lowest after | last 100 | greedy |")
-    print("|---|---|---|---|---|---|---|")
-    rows = []
-    for seed in range(seeds):
-        row = solve(recipe, seed, minutes)
-        rows.append(row)
-        if row.rallies is None:
-            print(f"| {seed} | not solved | | | | {row.last:.3f} | {row.greedy:.2f} |", flush=True)
+def median_interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95% interval of the median over seeds, by the bootstrap (percentiles)."""
+    draws = np.random.default_rng(0).choice(np.asarray(values), size=(10_000, len(values)))
+    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def spread(values: Sequence[float], form: Callable[[float], str]) -> str:
+    """Median, interval of the median, middle half."""
+    if not values:
+        return "-"
+    first, middle, third = np.quantile(values, [0.25, 0.5, 0.75])
+    low, high = median_interval(values)
+    return f"{form(middle)} ({form(low)} to {form(high)}; {form(first)} to {form(third)})"
+
+
+def share(count: int, of: int) -> str:
+    """With its Wilson 95% interval."""
+    low, high = binomtest(count, of).proportion_ci(method="wilson")
+    return f"{count} of {of} ({low:.2f} to {high:.2f})"
+
+
+def show(rows: list[Row], recipes: tuple[str, ...]) -> None:
+    print("\n| recipe | seed | rallies | racket decisions | minutes | lowest after | last 100 | greedy |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in sorted(rows, key=lambda row: (recipes.index(row["recipe"]), row["seed"])):
+        head = f"| {row['recipe']} | {row['seed']} "
+        if row["rallies"] is None:
+            print(f"{head}| not solved in {row['trained']:.1f} min | | | | {row['last']:.3f} | {row['greedy']:.2f} |")
         else:
             print(
-                f"| {seed} | {row.rallies:,} | {row.decisions:,} | {row.minutes:.2f} | {row.lowest_after:.3f} "
-                f"| {row.last:.3f} | {row.greedy:.2f} |",
-                flush=True,
+                f"{head}| {row['rallies']:,} | {row['decisions']:,} | {row['minutes']:.2f} | {row['lowest_after']:.3f} "
+                f"| {row['last']:.3f} | {row['greedy']:.2f} |"
             )
-    solved = [row for row in rows if row.rallies is not None]
-    print(f"\n{len(solved)} of {len(rows)} seeds solved")
-    for name in ("rallies", "decisions", "minutes"):
-        values = [getattr(row, name) for row in solved]
-        if values:
-            print(f"{name}: median {statistics.median(values):,.2f}, range {min(values):,.2f} to {max(values):,.2f}")
+    print("\nMedian (95% interval of it; middle half); rallies, decisions and minutes of the seeds that were solved:\n")
+    print("| recipe | solved | rallies | racket decisions | minutes | last 100 | greedy | collapsed |")
+    print("|---|---|---|---|---|---|---|---|")
+    for recipe in recipes:
+        own = [row for row in rows if row["recipe"] == recipe]
+        if not own:
+            continue
+        solved = [row for row in own if row["rallies"] is not None]
+        collapsed = [row for row in solved if row["lowest_after"] < COLLAPSED]
+        print(
+            f"| {recipe} | {share(len(solved), len(own))} "
+            f"| {spread([row['rallies'] for row in solved], '{:,.0f}'.format)} "
+            f"| {spread([row['decisions'] for row in solved], '{:,.0f}'.format)} "
+            f"| {spread([row['minutes'] for row in solved], '{:.2f}'.format)} "
+            f"| {spread([row['last'] for row in own], '{:.2f}'.format)} "
+            f"| {spread([row['greedy'] for row in own], '{:.2f}'.format)} "
+            f"| {share(len(collapsed), len(solved)) if solved else '-'} |"
+        )
+
+
+def main(recipes: tuple[str, ...] = ("tennis",), seeds: int = 10, minutes: float = 8.0) -> None:
+    """recipes: their names. seeds: how many, from 0. minutes: give up on a seed after this much time."""
+    table: Path = runs_folder() / "solve.jsonl"
+    for seed in range(seeds):
+        for recipe in recipes:
+            done = {(row["recipe"], row["seed"], row["limit"]) for row in read_json_lines(table)}
+            if (recipe, seed, minutes) in done:
+                continue
+            row = solve(recipe, seed, minutes)
+            with table.open("ab") as file:
+                file.write(json_line(row))
+            print(json.dumps(row), flush=True)
+            shutil.rmtree(RunFolder(f"solve-{recipe}-{seed}").replay, ignore_errors=True)
+    rows = read_json_lines(table)
+    show([row for row in rows if row["recipe"] in recipes and row["limit"] == minutes and row["seed"] < seeds], recipes)
 
 
 if __name__ == "__main__":
