@@ -15,6 +15,7 @@ import pytest
 import torch
 from tiny_runs import TINY, FullDisk, advance, training
 
+import sparring
 from sparring.errors import SparringError
 from sparring.runs import checkpoint
 from sparring.runs.folder import Disk, RunFolder
@@ -128,6 +129,14 @@ def test_a_missing_part_is_refused(path: Path) -> None:
     del learner["noise"]
     resave(path, learner=learner)
     assert "does not fit this version of Sparring" in refusal(path)
+
+
+def test_weights_that_are_no_numbers_are_not_played(path: Path) -> None:
+    learner = checkpoint.read(path / "latest.pt")["learner"]
+    learner["actor_target"]["head.bias"][0] = float("nan")
+    resave(path, learner=learner)
+    with pytest.raises(SparringError, match=r"latest\.pt: head\.bias holds NaN or infinity"):
+        sparring.load(path)
 
 
 def segments(path: Path) -> list[Path]:

@@ -450,6 +450,8 @@ def test_an_unreadable_run_does_not_hide_the_others(run: RunResult) -> None:
 def test_make_refuses_unknown_games() -> None:
     with pytest.raises(SparringError, match=r"^no game tenis: did you mean tennis\?"):
         sparring.make("tenis")
+    with pytest.raises(SparringError, match=r"^no game plank: there are tennis, loong, mpe; your own is a factory"):
+        sparring.make("plank")  # a game of somebody's own, with --own forgotten
     assert sparring.make(Tennis, lanes=2, velocity="true").lanes == 2
 
 

@@ -41,7 +41,7 @@ def make(game: str | Callable[..., Game], *, lanes: int = 1, seed: int = 0, **op
     if callable(game):
         return game(lanes=lanes, seed=seed, **options)
     if game not in GAMES:
-        near = difflib.get_close_matches(game, GAMES, n=1, cutoff=0.4)
+        near = difflib.get_close_matches(game, GAMES, n=1)
         known = f"did you mean {near[0]}?" if near else f"there are {', '.join(GAMES)}"
         raise SparringError(f"no game {game}: {known}; your own is a factory, game=..., or --own FILE.py:NAME")
     return GAMES[game](lanes=lanes, seed=seed, **options)

@@ -239,6 +239,8 @@ def _fitting(where: str) -> Iterator[None]:
 def _take(network: nn.Module, weights: dict[str, Any], where: str) -> None:
     if unfit := checkpoint.misfit(weights, network.state_dict()):
         raise SparringError(f"{where} does not fit its own recipe: {unfit}")
+    if broken := [name for name, tensor in weights.items() if not tensor.isfinite().all()]:
+        raise SparringError(f"{where}: {broken[0]} holds NaN or infinity, so nobody can play it; train it again")
     network.load_state_dict(weights)
 
 
