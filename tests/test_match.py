@@ -101,7 +101,9 @@ def toolkit_run(
     return turns, read_replay(tmp_path / "its.replay")
 
 
-@pytest.mark.parametrize("mood", ["starter", *(mood for mood in MOODS if mood != "LOOPS_WHEN_ALL_IS_OVER")])
+@pytest.mark.parametrize(
+    "mood", ["starter", *(mood for mood in MOODS if mood not in ("LOOPS_WHEN_ALL_IS_OVER", "WAITS"))]
+)
 def test_replies_points_memory_and_replay_are_the_toolkits(
     mood: str, starter: Entrant, moody: Entrant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +273,28 @@ def test_a_bot_that_never_reads_runs_out_of_time_and_is_ended(tmp_path: Path, mo
     played = play_match(moody_map("OBEYS"), stuck_bot(tmp_path), load_entrant("legal"), seed=1)
     assert played.a.deaths == {"A": 1} and played.a.forfeit
     assert played.a.first_error == "round 0: dragon 0 ran out of time"
+
+
+WAITING = """
+import sys
+from pathlib import Path
+
+from unswbc import turn
+
+from sparring.judge import sandbox
+from sparring.judge.entrants import load_entrant
+from sparring.judge.match import play_match
+
+turn.WALL_LIMIT_S = sandbox._ENDING_SECONDS = 0.2
+moody, the_map = load_entrant(sys.argv[1]), Path(sys.argv[2]).read_bytes()
+print(play_match(the_map, moody, load_entrant("legal"), seed=1).a.first_error)
+"""
+
+
+def test_a_bot_that_waits_for_ever_holds_nobody_up(moody: Entrant, tmp_path: Path) -> None:
+    (tmp_path / "the.map").write_bytes(moody_map("WAITS"))
+    command = [sys.executable, "-c", WAITING, str(moody.path), str(tmp_path / "the.map")]
+    assert subprocess.check_output(command, text=True) == "round 0: dragon 0 ran out of time\n"
 
 
 @pytest.mark.parametrize("where", ["before the host function is looked up", "while it is looked up"])

@@ -23,6 +23,8 @@ from sparring.judge.sides import Answer
 
 mend()
 _making = threading.Lock()
+_ENDING_SECONDS = 5.0
+"""That a dragon's thread is given to end. One that waits for another thread, by an atomic instruction, never does."""
 
 
 class SandboxSide:
@@ -84,9 +86,10 @@ class _Dragon(toolkit.SandboxBot):  # type: ignore[misc, unused-ignore]
         if box is None or thread is None:
             return
         box.engine.increment_epoch()  # whatever it does, it goes no further
-        thread.join()
+        thread.join(_ENDING_SECONDS)
         self._thread = None
-        box._impl.clear()  # its functions know it: without them it is given back now
+        if not thread.is_alive():
+            box._impl.clear()  # its functions know it: without them it is given back now
 
     _kill = stop
 

@@ -40,6 +40,8 @@ int main(void) {
         exit(3);
       case TRAPS:
         __builtin_trap();
+      case WAITS:
+        __builtin_wasm_memory_atomic_wait32(&mood, mood, -1);
       case EXITS_HAVING_SPOKEN:
         printf("MOVE %c\n", direction);
         fflush(stdout);
