@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import random
 import re
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from loong_maps import random_map
+from loong_maps import random_map, simple_map
 from PIL import Image
 from rich.console import Console
 
@@ -18,10 +19,12 @@ from sparring import _core
 from sparring.cli import main
 from sparring.errors import SparringError
 from sparring.judge import NativeEngine
+from sparring.judge.films import moments
 from sparring.judge.looking import look
+from sparring.judge.replay_format import DragonAction, PearlCountdown, RoundStart, read_replay, write_replay
 from sparring.judge.sides import Answer
 from sparring.judge.tape import Header, RecordingWriter
-from sparring.levels.maps import read_map
+from sparring.levels.maps import read_map, write_map
 from sparring.pictures.board import BoardDragon, board_text, draw_board
 from sparring.pictures.look import PLANES, Look, chosen_planes, draw_look, print_look
 
@@ -152,6 +155,44 @@ def test_a_match_that_our_engine_does_not_play_alike_is_refused(match: Any, tmp_
         tape.finish({})
     with pytest.raises(SparringError, match="our engine leaves this match in round"):
         look(tmp_path / "other.recording", turn=20, dragon=turns[0][0])
+
+
+def test_a_replay_is_filmed_only_as_our_engine_plays_it(match: Any) -> None:
+    replay = read_replay(match[0])
+    assert len(list(moments(replay))) == 1 + sum(isinstance(event, RoundStart) for event in replay.events)
+    bare = write_map(dataclasses.replace(read_map(MAP), gaps=np.zeros_like(read_map(MAP).gaps)))
+    silent = tuple(event for event in replay.events if not isinstance(event, DragonAction))
+    countless = tuple(event for event in replay.events if not isinstance(event, PearlCountdown))
+    for spoilt, why in (
+        ({"seed": None}, "it has no seed"),
+        ({"map": b"MAP 3 3\n"}, "its map is refused"),
+        ({"map": too_big_map()}, "its map is refused: the map is too big for this engine"),
+        ({"events": countless}, "its pearl countdowns were removed"),
+        ({"events": countless, "map": bare}, "the pearl gaps of its map were removed"),
+        ({"events": silent}, r"our engine leaves this match in round \d+, turn of dragon \d+"),
+    ):
+        with pytest.raises(SparringError, match=why):
+            list(moments(dataclasses.replace(replay, **spoilt)))
+
+
+def too_big_map() -> bytes:
+    """One that the judge takes, and that has room for more dragons than a lane can have."""
+    return simple_map("256 256", dragons=("0 2 1 1 0 1", "1 2 6 6 7 6"), lines=("UNIT_LIMIT 40000",))
+
+
+def test_a_match_that_no_lane_has_room_for_is_told_in_a_line(match: Any, tmp_path: Path) -> None:
+    player = {"name": "somebody", "kind": "scripted", "hash": "0" * 64}
+    with RecordingWriter(
+        tmp_path / "big.recording", Header("1.2.11", "0" * 64, "big", "0" * 64, too_big_map(), SEED, player, player)
+    ) as tape:
+        tape.finish({})
+    (tmp_path / "big.replay").write_bytes(write_replay(dataclasses.replace(read_replay(match[0]), map=too_big_map())))
+    for name in ("big.recording", "big.replay"):
+        with pytest.raises(SparringError, match="the map is too big for this engine"):
+            look(tmp_path / name, turn=0, dragon=0)
+    for build in (-1, 2**64):
+        with pytest.raises(SparringError, match=f"build = {build}: give a number"):
+            look(match[0], turn=0, dragon=0, build=build)
 
 
 @pytest.fixture(scope="module")

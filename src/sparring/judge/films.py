@@ -14,8 +14,9 @@ from sparring.errors import SparringError
 from sparring.games.loong_rows import LANE
 from sparring.judge.entrants import load_entrant
 from sparring.judge.match import PlayedMatch, load_map, play_match
+from sparring.judge.native import load_level
 from sparring.judge.replay_format import Replay, read_replay
-from sparring.judge.replays import replies
+from sparring.judge.replays import check_playable, replies
 from sparring.judge.teachers import teacher_entrant
 from sparring.levels.maps import read_map
 from sparring.pictures.animation import check_suffix, write_frames
@@ -46,12 +47,11 @@ class Filmed:
 
 
 def moments(replay: Replay) -> Iterator[Moment]:
-    """Each round of a match, by playing its replay again. Raises SparringError where it does not tell the seed."""
-    if replay.seed is None:
-        raise SparringError("this replay does not tell the seed of its match, so that it cannot be played again")
-    level = _core.loong_level(replay.map)
-    assert not isinstance(level, bytes), "the match was played"
-    matches = _core.LoongMatches([level], 1)
+    """Each round of a match, by playing its replay again. Raises SparringError where our engine cannot, or where other
+    dragons are then asked than in the replay."""
+    check_playable(replay)
+    assert replay.seed is not None
+    matches = _core.LoongMatches([load_level(replay.map)], 1)
     matches.restart(np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([replay.seed], np.uint64))
     standing = matches.rows.view(LANE)[0]
 
@@ -60,7 +60,12 @@ def moments(replay: Replay) -> Iterator[Moment]:
         return Moment(int(standing["round"][0]), dragons, matches.pearls(0).astype(bool), over)
 
     shown = -1
-    for _, reply in replies(replay.events):
+    for dragon, reply in replies(replay.events):
+        if not standing["waiting"][0] or standing["dragon"][0] != dragon:
+            raise SparringError(
+                f"our engine leaves this match in round {standing['round'][0]}, turn of dragon {dragon}: "
+                "sparring replay check tells more"
+            )
         if standing["round"][0] != shown:
             shown = int(standing["round"][0])
             yield moment()

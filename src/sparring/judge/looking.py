@@ -12,7 +12,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.judge.native import load_level
 from sparring.judge.replay_format import Replay, read_replay
-from sparring.judge.replays import resimulate
+from sparring.judge.replays import check_playable, resimulate
 from sparring.judge.tape import Recording, Turn
 from sparring.levels.maps import read_map
 from sparring.pictures.board import BoardDragon
@@ -36,6 +36,8 @@ def look(match: str | Path, *, turn: int, dragon: int, build: int = 0) -> Look:
     Raises SparringError, in one line, for a file that is neither or is damaged, for a match that our engine does not
     play alike, and for a turn that the dragon did not have.
     """
+    if not 0 <= build < 2**64:
+        raise SparringError(f"build = {build}: give a number from 0 to 2^64 - 1")
     path = Path(match)
     try:
         with path.open("rb") as file:
@@ -61,7 +63,11 @@ class _Stage:
         self.title, self.turn, self.dragon = title, turn, dragon
         self.found: Look | None = None
         self._map = read_map(map_bytes)
-        self._matches = _core.LoongMatches([load_level(map_bytes)], 1, knowledge=True, mirror="never", build=build)
+        try:
+            level = load_level(map_bytes)
+        except RuntimeError as error:  # more tiles or dragons than a lane can have
+            raise SparringError(f"{title}: {error}") from None
+        self._matches = _core.LoongMatches([level], 1, knowledge=True, mirror="never", build=build)
         self._matches.restart(np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([seed], np.uint64))
         self._row = self._matches.rows.view(LANE)[:, 0]
         self._turns: list[int] = []
@@ -127,9 +133,10 @@ def _recording_stage(recording: Recording, turn: int, dragon: int, build: int) -
 
 def _replay_stage(path: Path, turn: int, dragon: int, build: int) -> _Stage:
     replay: Replay = read_replay(path)
-    seed = 0 if replay.seed is None else replay.seed  # without one `resimulate` refuses it
+    check_playable(replay)
+    assert replay.seed is not None
     title = f"{replay.bot_a} against {replay.bot_b}, seed {replay.seed}"
-    stage = _Stage(title, replay.map, seed, turn, dragon, build)
+    stage = _Stage(title, replay.map, replay.seed, turn, dragon, build)
     with contextlib.suppress(_Found):
         resimulate(replay, on_turn=stage.ask)
     return stage

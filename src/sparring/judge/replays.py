@@ -61,9 +61,7 @@ def resimulate(
     Returns the number of turns. Raises Unplayable if the replay lacks what it takes, SparringError at the first
     difference.
     """
-    lacks = _lacks(replay)
-    if lacks:
-        raise Unplayable(lacks)
+    check_playable(replay)
     turns = replies(replay.events)
     asked = 0
 
@@ -166,6 +164,13 @@ def _asked_for(rays: Sequence[SonarPing], facing: str, head: Tile | None, tail: 
         if all(placed) and (from_tail is not None or back not in asked) and order == sorted(set(order)):
             return asked
     raise Unplayable(f"no dragon can send {rays[0]} and the rays after it")
+
+
+def check_playable(replay: Replay) -> None:
+    """Raise Unplayable where a replay lacks what it takes to play it again, as far as that is seen without playing."""
+    lacks = _lacks(replay)
+    if lacks:
+        raise Unplayable(lacks)
 
 
 def _lacks(replay: Replay) -> str | None:
