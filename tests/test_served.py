@@ -254,6 +254,13 @@ for _ in game.play(Straight()):
     assert not [file for folder in tmp_path.glob("sparring-served-*") for file in folder.iterdir()]
 
 
+def test_room_is_made_for_no_more_dragons_than_the_board_can_hold(bots: dict[str, Entrant]) -> None:
+    wide = simple_map("9 9", dragons=("0 2 1 1 0 1", "1 2 6 6 7 6"), lines=("UNIT_LIMIT 2147483647",))
+    jobs = [dataclasses.replace(job(SERVED, bots["straight"]), map_bytes=wide)]
+    with ServedLoong(jobs, workers=1, threads=1) as game:
+        assert game.agents == 40
+
+
 def test_what_cannot_be_served_is_one_line(bots: dict[str, Entrant]) -> None:
     good = job(SERVED, bots["straight"])
     faulty = dataclasses.replace(good, map_bytes=b"MAP 3 3\n", map_name="tiny")

@@ -423,5 +423,7 @@ def _identity(index: int, job: Job) -> tuple[int, int, int, int]:
     except RuntimeError as error:
         raise SparringError(f"{where}: {error}") from None
     teams = [team for team, _ in level.bodies]
+    segments = [tile for _, body in level.bodies for tile in body]
     most = sum(max(level.unit_limit, teams.count(team)) for team in "AB")
-    return level.width, level.height, level.unit_limit, most
+    room = (level.width * level.height + len(segments) - len(set(segments))) // 2  # two segments each
+    return level.width, level.height, level.unit_limit, min(most, room)

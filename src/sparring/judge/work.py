@@ -90,8 +90,9 @@ def play_missing(
     """
     records.forget_failures()
     missing = {job.key: job for job in jobs if records.get(job) is None}.values()
-    taught = [job for job in missing if "teacher" in (job.a.kind, job.b.kind)] if cluster is None else []
-    others = [job for job in missing if job not in taught]
+    taught, others = list[Job](), list[Job]()
+    for job in missing:
+        (taught if cluster is None and "teacher" in (job.a.kind, job.b.kind) else others).append(job)
     failures = 0
     with ExitStack() as stack:
         streams: list[Iterable[tuple[Job, Record]]] = [
