@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import fake_matches
 import numpy as np
 import pytest
 from loong_maps import simple_map
@@ -22,6 +25,7 @@ from sparring.export.gate import _Builds, gate_case
 from sparring.export.reference import SECTIONS, Asked, Reference, differences, said, section_bytes
 from sparring.judge.entrants import Entrant, load_entrant
 from sparring.judge.folder import settings
+from sparring.judge.match import PlayedMatch
 from sparring.judge.native import load_level
 from sparring.judge.schedule import Job
 from sparring.judge.sides import open_side
@@ -154,6 +158,28 @@ def test_every_kind_of_wrong_knowledge_is_a_difference(builds: _Builds) -> None:
     assert [each.what for each in differences(known, told, answer._replace(error="crashed"))] == ["reply"]
 
 
+def test_turns_that_are_not_compared_count_against_the_limits(
+    folder: Path, builds: _Builds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = gate_module._Compared(
+        turns=10, afresh=0, seen=Counter(), points=[3_000_000], parts=[(0,) * 7], disagreements=0, first=None
+    )
+
+    def play_all(jobs: Iterable[Job], **_: object) -> Iterator[tuple[Job, PlayedMatch]]:
+        for job in jobs:
+            match = fake_matches.played(job, "A")
+            own = replace(match.a, points_max=60_000_001, memory_max=(48 << 20) + 1)
+            yield job, gate_module._GatedMatch(**{**vars(match), "a": own}, compared=compared)
+
+    monkeypatch.setattr(gate_module, "_builds", lambda bot, most_turns: builds)
+    monkeypatch.setattr(gate_module, "play_all", play_all)
+    found = gate_module.gate(folder, maps="generated:5:1", against=["legal"])
+    assert [line.split(", ")[0] for line in found.refused] == [
+        "a turn took 60,000,001 points",
+        "a turn took 50,331,649 bytes of memory",
+    ]
+
+
 def test_a_bot_that_observes_otherwise_is_caught_and_the_case_comes_about_again(
     folder: Path, builds: _Builds, wrong: _Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +299,7 @@ def test_what_cannot_be_gated_is_refused_in_a_line(
         ([str(folder), "--against", "forager", "nobody"], "no player nobody"),
         ([str(folder), "--maps", "generated:0"], "write generated:SEED:COUNT"),
         ([str(folder), "--matches", "0"], "a gate needs a match"),
+        ([str(folder), "--matches", "-3"], "a gate needs a match"),
         ([str(folder), "--again", str(folder / "main.cpp")], "is no case that a gate of this Sparring wrote"),
     ):
         assert main(["gate", *words]) == 2

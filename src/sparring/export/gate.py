@@ -72,7 +72,7 @@ class Gate:
     disagreements: turns that differed (the rest of such a life is not compared)
     seen:          how many of the turns were what: first turns, newborns' first turns, portals in sight, splits, ...
     points:        of a turn of the bot as it is submitted; parts: of the parts of a turn; "reply" is the rest
-    memory:        bytes, the most
+    memory:        bytes, the most of all turns, those that were not compared too
     build_seconds: of both builds; next to nothing where they were in the cache
     hashes:        SHA-256 of the bot's sources, zip and WebAssembly, of teacher, student, weights and core; the engine
     case:          file of the first difference
@@ -114,7 +114,6 @@ class _Compared:
     seen: Counter[str]
     points: list[int]
     parts: list[tuple[int, ...]]
-    memory: int
     disagreements: int
     first: Case | None
 
@@ -176,7 +175,7 @@ def gate(
     student = _student(bot.blob)
     pool = _pool([maps] if isinstance(maps, str) else maps)
     opponents = [load_entrant(name) for name in against]
-    if not opponents or not pool or matches == 0:
+    if not opponents or not pool or (matches is not None and matches < 1):
         raise SparringError("a gate needs a match: name maps and opponents")
     started = time.perf_counter()
     builds = _builds(bot, most_turns)
@@ -200,12 +199,12 @@ def gate(
         write_case(first, place)
     own = [each.a if each.a.hash == builds.submitted.hash else each.b for each in played]
     points = Spread.of([each for one in compared for each in one.points])
-    memory = max((each.memory for each in compared), default=0)
+    memory = max((each.memory_max or 0 for each in own), default=0)
     disagreements = sum(each.disagreements for each in compared)
     refused = _refused(
         disagreements=disagreements,
         missing=missing,
-        points=points.max,
+        points=max((each.points_max or 0 for each in own), default=0),  # of turns that were not compared, too
         most_points=most_points,
         memory=memory,
         retries=sum(each.retries for each in own),
@@ -369,7 +368,7 @@ def _compare(job: Job, lives: list[_Life], builds: _Builds) -> _Compared:
     inspected = [_inspect(life, builds.inspection, job.seed, team) for life in lives]
     reference = Reference(_student(builds.blob), build, max(1, len(lives)))
     seen: Counter[str] = Counter()
-    points, parts, memory, turns, afresh = list[int](), list[tuple[int, ...]](), 0, 0, 0
+    points, parts, turns, afresh = list[int](), list[tuple[int, ...]](), 0, 0
     differing: list[Case] = []
 
     def differs(life: _Life, blocks: Sequence[bytes]) -> None:
@@ -398,7 +397,6 @@ def _compare(job: Job, lives: list[_Life], builds: _Builds) -> _Compared:
             if told is not None and answer.points:
                 points.append(answer.points)
                 parts.append((*told.parts, max(0, answer.points - sum(told.parts))))
-            memory = max(memory, answer.memory)
             if any(differences(known, told, answer)):
                 differs(life, life.blocks[: turn + 1])
                 continue
@@ -415,7 +413,6 @@ def _compare(job: Job, lives: list[_Life], builds: _Builds) -> _Compared:
         seen=seen,
         points=points,
         parts=parts,
-        memory=memory,
         disagreements=len(differing),
         first=differing[0] if differing else None,
     )
