@@ -15,8 +15,11 @@ from sparring.errors import SparringError
 from sparring.games.api import Box, Discrete, Game, Outcome, RewardWrapper, Wrapper
 from sparring.games.tennis import Tennis
 from sparring.learn.ddpg import DDPG, STREAM_REPLAY, DDPGConfig
+from sparring.learn.dqn import DQN, DQNConfig
+from sparring.learn.maddpg import MADDPG, MADDPGConfig
 from sparring.policies.mlp import Actor, Critic
 
+NETS = ("actor", "critic", "q", "actors", "critics")
 TINY = DDPGConfig(
     actor_hidden=(16, 16),
     actor_normalised=1,
@@ -266,6 +269,28 @@ def test_episodes_of_several_matches_add_up_their_rewards() -> None:
             episodes.append(row)
     assert [row.episode for row in episodes] == list(range(len(episodes)))
     assert len(episodes) > 10
+
+
+@pytest.mark.parametrize(
+    ("make", "config"),
+    [
+        (DDPG, replace(TINY, actor_normalised=0, critic_normalised=0)),
+        (DQN, DQNConfig(levels=(3,))),
+        (MADDPG, MADDPGConfig()),
+    ],
+)
+def test_a_loss_that_is_no_number_stops_the_run_before_any_weight_moves(make: Any, config: Any) -> None:
+    class Broken(Follow):
+        def act(self, actions: Tensor) -> Outcome:
+            outcome = super().act(actions)
+            return replace(outcome, reward=outcome.reward + torch.nan * (outcome.lane == 2))
+
+    made = make(Broken(), replace(config, buffer=2000, batch=32, update_every=4, burst=2, learn_from=32), seed=5)
+    before = copy.deepcopy({name: part for name, part in made.state().items() if "optimiser" in name or name in NETS})
+    with pytest.raises(SparringError, match="update 0: a gradient is not finite: the last checkpoint is whole; "):
+        for _ in range(100):
+            made.step()
+    assert made.decisions > 0 and same({name: made.state()[name] for name in before}, before)
 
 
 def test_discrete_actions_are_refused() -> None:

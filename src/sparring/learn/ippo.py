@@ -226,11 +226,10 @@ class IPPO:
         policy_loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
         entropy = policy.entropy().mean()  # type: ignore[no-untyped-call]
         value_loss = nn.functional.mse_loss(self.critic(batch["obs"]), batch["target"])
-        if not (policy_loss + value_loss).isfinite():
-            self._refuse("a loss")
         losses = {"actor": policy_loss - config.entropy * entropy, "critic": value_loss}
         for name, parameters in (("actor", self._actor_parameters), ("critic", self._critic_parameters)):
-            descend(losses[name], parameters, self._optimisers[name], clip_norm=config.clip_norm)
+            optimiser = self._optimisers[name]
+            descend(losses[name], parameters, optimiser, clip_norm=config.clip_norm, refuse=self._refuse)
         with torch.no_grad():
             kl = (ratio - 1.0 - log_ratio).mean()
             cut = ((ratio - 1.0).abs() > config.clip).float().mean()

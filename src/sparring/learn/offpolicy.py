@@ -8,13 +8,14 @@ once or in turns, be born and die.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
+from sparring.errors import SparringError
 from sparring.games.api import Decisions, Game, Outcome
 from sparring.learn.matches import EpisodeRow, MatchRow, match_rows
 from sparring.learn.replay import Replay
@@ -89,7 +90,7 @@ class OffPolicy(ABC):
         self._episode_matches = torch.zeros(game.lanes, dtype=torch.int64)
         self._episode_decisions = torch.zeros(game.lanes, dtype=torch.int64)
         self._episode_score = torch.zeros(game.lanes, game.agents)
-        self._losses = torch.zeros(len(self.loss_names))
+        self._losses = torch.zeros(len(self.loss_names), device=device)
         self._rows = game.decisions()
 
     def _make_stores(self, actions: int, choices: int) -> None:
@@ -179,7 +180,13 @@ class OffPolicy(ABC):
         return over
 
     def _descend(self, loss: Tensor, parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer) -> None:
-        descend(loss, parameters, optimiser, clip_norm=self.config.clip_norm)
+        descend(loss, parameters, optimiser, clip_norm=self.config.clip_norm, refuse=self._refuse)
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise SparringError(
+            f"update {self.updates}: {what} is not finite: the last checkpoint is whole; continue from it with smaller "
+            "step sizes, and see whether all rewards and observations are numbers"
+        )
 
     def losses(self) -> dict[str, float]:
         """What the last update told."""
@@ -214,17 +221,26 @@ class OffPolicy(ABC):
         self._episode_score.copy_(state["episode_score"])
         self._episode_matches.copy_(state["episode_matches"])
         self._episode_decisions.copy_(state["episode_decisions"])
-        self._losses = state["losses"]
+        self._losses = state["losses"].to(self.device)
         self._rows = self.game.decisions()
 
 
 def descend(
-    loss: Tensor, parameters: list[nn.Parameter], optimiser: torch.optim.Optimizer, *, clip_norm: float
+    loss: Tensor,
+    parameters: list[nn.Parameter],
+    optimiser: torch.optim.Optimizer,
+    *,
+    clip_norm: float,
+    refuse: Callable[[str], NoReturn],
 ) -> None:
-    """One step down the loss, of these parameters alone; clip_norm: the largest norm of their gradient."""
+    """One step down the loss, of these parameters alone.
+
+    clip_norm: the largest norm of their gradient; refuse: raises, told what is not finite, before any weight moves
+    """
     for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
         parameter.grad = gradient
-    nn.utils.clip_grad_norm_(parameters, clip_norm, foreach=True)
+    if not nn.utils.clip_grad_norm_(parameters, clip_norm, foreach=True).isfinite():
+        refuse("a gradient")
     optimiser.step()
 
 
