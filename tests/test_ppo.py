@@ -272,6 +272,12 @@ def test_weights_that_are_no_numbers_are_named(rollout: Rollout, name: str) -> N
         assert all(torch.equal(t, critic[key]) for key, t in learner.critic.state_dict().items() if "hidden" not in key)
 
 
+def test_the_decay_of_weights_is_the_settings_and_not_the_checkpoints() -> None:
+    learner = ppo(weight_decay=0.25)
+    learner.load_state(ppo(weight_decay=0.5).state())
+    assert [group["weight_decay"] for one in learner._optimisers for group in one.param_groups] == [0.25, 0.25]
+
+
 def test_step_sizes_warm_up_and_fall() -> None:
     learner = ppo(lr=1e-3, lr_end=0.1, warmup=4)
     learner._set_lr(0.0)

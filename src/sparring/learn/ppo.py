@@ -19,6 +19,7 @@ from sparring import _core
 from sparring.errors import SparringError
 from sparring.learn.auxiliary import targets
 from sparring.learn.hardware import CPU, Hardware
+from sparring.learn.offpolicy import load_moments
 from sparring.learn.returns import advantages
 from sparring.learn.rollout import Rollout
 from sparring.policies.actions import PARTS, unpack
@@ -265,7 +266,7 @@ class PPO:
         for name, network in self._networks.items():
             network.load_state_dict(state[name])
         for optimiser, saved in zip(self._optimisers, state["optimisers"], strict=True):
-            optimiser.load_state_dict(saved)
+            load_moments(optimiser, saved)
         self.scale.load_state(state["scale"])
         self.updates = state["updates"]
 
