@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from tiny_runs import TINY, advance, training
 from sparring.cli import main
 from sparring.errors import SparringError
 from sparring.learn.against import Against, AgainstConfig
+from sparring.runs import checkpoint
+from sparring.runs.folder import Disk
 from sparring.runs.reading import read_learner
 from sparring.studies.staleness import _fit, _interval, _play, staleness
 
@@ -95,8 +98,15 @@ def test_playing_leaves_the_learner_as_it_was(runs: dict[str, Path]) -> None:
     _, learner = read_learner(runs["frozen"])
     assert isinstance(learner, Against)
     weights = {name: tensor.clone() for name, tensor in learner.actor.state_dict().items()}
-    config, replay, updates = learner.config, learner.replay, learner.updates
-    _play(learner, 200)
+    # Neither a learner that had begun at random nor one with a small buffer plays or learns otherwise than it would.
+    config = learner.config = replace(learner.config, warmup=10**6, buffer=50, learn_from=8)
+    learner.noise.sigma.zero_()
+    learner.noise.x.zero_()
+    replay, updates = learner.replay, learner.updates
+    rows = _play(learner, 200)
+    with torch.no_grad():
+        played = learner.actor.eval()(rows["obs"])
+    torch.testing.assert_close(rows["action"][8:], played[8:])  # the first two steps of four lanes waited from before
     assert (learner.config, learner.updates) == (config, updates)
     assert learner.replay is replay
     assert all(torch.equal(weights[name], tensor) for name, tensor in learner.actor.state_dict().items())
@@ -131,3 +141,16 @@ def test_what_it_cannot_take_is_one_line(tmp_path: Path) -> None:
             staleness(paths)
     with pytest.raises(SparringError, match="fresh = 10: must be at least 1000"):
         staleness([tmp_path / "plain"], fresh=10)
+    with pytest.raises(SparringError, match="cannot write /: it is a folder"):
+        staleness([tmp_path / "plain"], out=Path("/"))
+    with pytest.raises(SparringError, match=r"x.json: that is where the data will lie: give the picture another"):
+        staleness([tmp_path / "plain"], out=tmp_path / "x.json")
+
+
+def test_a_run_of_a_gpu_is_read_on_the_cpu(runs: dict[str, Path], tmp_path: Path) -> None:
+    there = shutil.copytree(runs["frozen"], tmp_path / "there")
+    content = checkpoint.read(there / "latest.pt")
+    content["recipe"]["device"] = "cuda"
+    checkpoint.write(there / "latest.pt", content, Disk())
+    recipe, learner = read_learner(there)
+    assert (recipe.device, learner.device) == ("cpu", "cpu")  # type: ignore[attr-defined]

@@ -117,7 +117,9 @@ class DDPG(OffPolicy):
         self._online = averaged_tensors(self.actor) + averaged_tensors(self.critic)
         self._target = averaged_tensors(self.actor_target) + averaged_tensors(self.critic_target)
         self.predictor = (
-            fan_in_uniform(nn.Linear(config.actor_hidden[-1], actions), generator) if config.predict else None
+            fan_in_uniform(nn.Linear(config.actor_hidden[-1], actions), generator).to(device)
+            if config.predict
+            else None
         )
         """From the actor's trunk to the other's action before tanh."""
         self._actor_parameters = [*self.actor.parameters(), *(self.predictor.parameters() if self.predictor else ())]

@@ -107,7 +107,7 @@ class DQN(OffPolicy):
         self._descend(loss, self._parameters, self.optimiser)
         torch._foreach_lerp_(self._target, self._online, config.tau)
         self.updates += 1
-        self._losses = torch.stack((loss.detach(), value.detach().mean(), torch.tensor(self.epsilon)))
+        self._losses = torch.stack((loss.detach(), value.detach().mean(), loss.new_tensor(self.epsilon)))
 
     def policy(self) -> BestChoice:
         """The target network's best choice as it is now, frozen: later training does not change it."""

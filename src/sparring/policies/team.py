@@ -72,7 +72,7 @@ class Actors(nn.Module):
             return self.member(agent, 0).logits(obs)
         out = obs.new_zeros(len(obs), action_size(self.spaces[agent]))
         for number in range(self.policies):
-            rows = (policy == number).nonzero().view(-1)
+            rows = (policy == number).nonzero().view(-1).to(obs.device)
             out = out.index_copy(0, rows, self.member(agent, number).logits(obs[rows]))
         return out
 

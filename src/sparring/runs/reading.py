@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -30,14 +31,15 @@ def one_thread() -> Iterator[None]:
 
 
 def read_learner(run: str | Path) -> tuple[Recipe, Learner]:
-    """The run's recipe, and its learner as the last checkpoint has it, replay included. Changes nothing on the disk.
+    """The run's recipe, and its learner as the last checkpoint has it, replay included, on the CPU. Changes nothing on
+    the disk.
 
     Raises SparringError: unknown run, a game that does not come with Sparring, a checkpoint or replay that cannot be
     read.
     """
     folder = find_run(run)
     content = checkpoint.read(folder.checkpoint)
-    recipe = from_table(Recipe, content["recipe"], where=str(folder.checkpoint))
+    recipe = replace(from_table(Recipe, content["recipe"], where=str(folder.checkpoint)), device="cpu")
     if recipe.game not in GAMES:
         raise SparringError(f"run {folder.name} plays {recipe.game}, which does not come with Sparring")
     options = game_options(recipe, lambda line: None)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparring.errors import SparringError
-from sparring.files import written_beside
+from sparring.files import refuse_place, written_beside
 from sparring.learn.against import Against
 from sparring.learn.ddpg import DDPG
 from sparring.learn.offpolicy import averaged_tensors
@@ -129,6 +129,10 @@ def staleness(
     for name, value, least in (("fresh", fresh, 1_000), ("fit", fit, 1), ("width", width, 1)):
         if value < least:
             raise SparringError(f"{name} = {value}: must be at least {least}")
+    if out is not None:
+        refuse_place(out)
+        if out.suffix == ".json":
+            raise SparringError(f"out = {out}: that is where the data will lie: give the picture another ending")
     found = []
     with one_thread():
         for number, run in enumerate(runs, start=1):
@@ -215,9 +219,9 @@ def _play(learner: Against, steps: int, *, scene: dict[str, Tensor] | None = Non
     """That many steps of new rallies, noise as in training, nothing learnt. They begin with `scene`, a game's state;
     without one rallies go on."""
     config, replay = learner.config, learner.replay
-    lanes = learner.game.lanes
-    learner.config = replace(config, learn_from=config.buffer + 1)
-    learner.replay = Replay(steps + lanes * config.n_step, replay.columns()["obs"].shape[1], learner.action_size)
+    rows_held = steps + learner.game.lanes * config.n_step
+    learner.config = replace(config, learn_from=rows_held + 1, warmup=0)  # the actor plays from the first decision on
+    learner.replay = Replay(rows_held, replay.columns()["obs"].shape[1], learner.action_size)
     if scene is not None:
         learner.noise.x.zero_()
         learner.stand(scene)
