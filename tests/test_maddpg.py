@@ -491,6 +491,8 @@ def test_a_run_is_evaluated_without_its_critics() -> None:
     assert set(one.act(rows.obs[own, :14]).tolist()) <= set(range(5))
     with pytest.raises(SparringError, match=r"agents 0 to 3, of 2 policies each: no agent 4 with policy 0"):
         policy.of(4)
+    with pytest.raises(SparringError, match=r"run tag was trained with agents of other sizes than those of this mpe"):
+        sparring.evaluate("tag", game=listener, matches=1)
 
 
 def test_runs_of_tennis_are_drawn(tmp_path: Path) -> None:

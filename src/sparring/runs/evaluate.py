@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring.errors import SparringError
-from sparring.games.api import Decisions, Game, Outcome
+from sparring.games.api import AgentSpace, Decisions, Game, Outcome, agent_spaces
 from sparring.games.registry import make
+from sparring.policies.team import Actors, action_size
 from sparring.runs.learners import tennis_or_mpe_options
 from sparring.runs.policy import TrainedPolicy, load
 
@@ -48,7 +49,8 @@ class Evaluation:
     capped:        share of the matches that a time limit cut
     episode_score: Tennis alone: mean over `episodes` of the better racket's sum over an episode of more than 10 rallies
                    or 2,500 decisions, the measure of the published curve; None without episodes
-    wins, draws, losses, player_score, opponent_score: against an opponent, from the player's side; sides alternate
+    wins, draws, losses, player_score, opponent_score: against an opponent, from the player's side; sides alternate. A
+                   team's score is the mean of its agents'
     hash:          of the player's weights, None for a scripted player
     """
 
@@ -109,6 +111,7 @@ def evaluate(
         if value < least:
             raise SparringError(f"{name} = {value}: must be at least {least}")
     player, opponent = _ready(player), None if opponent is None else _ready(opponent)
+    refuse_other_game(player, opponent)
     if isinstance(player, TrainedPolicy):
         game = game or player.game
         options = (tennis_or_mpe_options(player.recipe) if game == player.game else {}) | options
@@ -117,7 +120,8 @@ def evaluate(
     table = make(game, lanes=lanes, seed=seed, **options)
     if opponent is not None:
         needs_two_teams(table)
-    scores, lengths, capped, sides = _matches(table, player, opponent, matches)
+    refuse_other_agents(table, player, opponent)
+    scores, lengths, capped, sides, teams = _matches(table, player, opponent, matches)
     best = scores.max(axis=1)
     low, high = _interval(best, seed)
     episode_score = None
@@ -127,8 +131,9 @@ def evaluate(
         episode_score = _episodes(make(game, lanes=episodes, seed=seed, **options), player, opponent)
     against: dict[str, Any] = {}
     if opponent is not None:
-        mine = np.take_along_axis(scores, sides[:, None], axis=1)[:, 0]
-        other = np.take_along_axis(scores, 1 - sides[:, None], axis=1)[:, 0]
+        by_team = np.stack([scores[:, teams == team].mean(axis=1) for team in range(2)], axis=1)
+        mine = np.take_along_axis(by_team, sides[:, None], axis=1)[:, 0]
+        other = np.take_along_axis(by_team, 1 - sides[:, None], axis=1)[:, 0]
         against = {
             "wins": int((mine > other + _EVEN).sum()),
             "draws": int((abs(mine - other) <= _EVEN).sum()),
@@ -161,6 +166,29 @@ def needs_two_teams(game: Game) -> None:
         raise SparringError(f"{game.name} has {game.teams} teams: an opponent needs a game of 2")
 
 
+def refuse_other_game(player: Any, opponent: Any) -> None:
+    """Raises SparringError for runs of different games."""
+    both = isinstance(player, TrainedPolicy) and isinstance(opponent, TrainedPolicy)
+    if both and opponent.game != player.game:
+        raise SparringError(f"run {player.name} plays {player.game}, run {opponent.name} plays {opponent.game}")
+
+
+def refuse_other_agents(game: Game, *players: Any) -> None:
+    """Raises SparringError for a run with an actor for each agent, where those of the game are others."""
+
+    def sizes(spaces: Sequence[AgentSpace]) -> list[tuple[int, int]]:
+        return [(space.observation, action_size(space)) for space in spaces]
+
+    for player in players:
+        if isinstance(player, TrainedPolicy) and isinstance(player.actor, Actors):
+            own, there = sizes(player.actor.spaces), sizes(agent_spaces(game))
+            if own != there:
+                raise SparringError(
+                    f"run {player.name} was trained with agents of other sizes than those of this {game.name} "
+                    f"(what each sees and does: {own}, here {there}): name a run of the same game"
+                )
+
+
 def player_name(player: Player) -> str:
     """What to call a player in reports."""
     if isinstance(player, str | Path):
@@ -190,17 +218,27 @@ def act_once(game: Game, player: Any, opponent: Any) -> Outcome:
     mine = _answer(player, rows[own])
     actions = mine.new_zeros((len(rows), *mine.shape[1:]))
     actions[own] = mine
-    actions[~own] = _answer(opponent, rows[~own]).to(mine.dtype)
+    theirs = _answer(opponent, rows[~own])
+    if theirs.shape[1:] != mine.shape[1:]:
+        raise SparringError(
+            f"player {player_name(player)} answers with actions of shape {list(mine.shape[1:])}, "
+            f"{player_name(opponent)} with {list(theirs.shape[1:])}: they do not play the same game"
+        )
+    actions[~own] = theirs.to(mine.dtype)
     return game.act(actions)
 
 
 def _matches(
     game: Game, player: Any, opponent: Any, matches: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-    """Of each match, in the order of lanes: scores [matches, agents], length, cut by the time limit, player's team."""
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+    """Of each match, in the order of lanes: scores [matches, agents], length, cut by the time limit, player's team; and
+    each agent's team, -1 of those that never acted."""
     share = [matches // game.lanes + (lane < matches % game.lanes) for lane in range(game.lanes)]
     played: list[list[tuple[list[float], int, bool]]] = [[] for _ in share]
+    teams = np.full(game.agents, -1)
     while any(len(done) < wanted for done, wanted in zip(played, share, strict=True)):
+        rows = game.decisions()
+        teams[rows.agent.numpy()] = rows.team.numpy()
         outcome = act_once(game, player, opponent)
         ended = zip(
             outcome.ended.tolist(),
@@ -214,9 +252,9 @@ def _matches(
                 played[lane].append((score, length, truncated))
         if len(outcome.ended):
             game.restart(outcome.ended)  # the usual loop resets after every match, also where the game would go on
-    rows = [(lane % 2, *match) for lane, done in enumerate(played) for match in done]
-    sides, scores, lengths, capped = zip(*rows, strict=True)
-    return np.array(scores), np.array(lengths), np.array(capped), np.array(sides)
+    ended_matches = [(lane % 2, *match) for lane, done in enumerate(played) for match in done]
+    sides, scores, lengths, capped = zip(*ended_matches, strict=True)
+    return np.array(scores), np.array(lengths), np.array(capped), np.array(sides), teams
 
 
 def _episodes(game: Game, player: Any, opponent: Any) -> float:
@@ -239,6 +277,7 @@ def _episodes(game: Game, player: Any, opponent: Any) -> float:
 def _interval(values: NDArray[np.float64], seed: int) -> tuple[float, float]:
     """The bootstrap's 95% interval of the mean (Efron 1979, percentile method)."""
     random = np.random.default_rng(seed)
-    means = random.choice(values, size=(_RESAMPLES, len(values))).mean(axis=1)
+    # One after another: of all at once a hundred thousand matches would fill the memory.
+    means = [random.choice(values, size=len(values)).mean() for _ in range(_RESAMPLES)]
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)

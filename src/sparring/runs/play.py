@@ -15,7 +15,14 @@ from sparring.games.registry import make
 from sparring.pictures.match import MatchResult, draw_match
 from sparring.pictures.play import PlayResult
 from sparring.pictures.play import play as play_rally
-from sparring.runs.evaluate import Player, act_once, needs_two_teams, player_name
+from sparring.runs.evaluate import (
+    Player,
+    act_once,
+    needs_two_teams,
+    player_name,
+    refuse_other_agents,
+    refuse_other_game,
+)
 from sparring.runs.folder import find_run
 from sparring.runs.learners import tennis_or_mpe_options
 from sparring.runs.policy import TrainedPolicy, load
@@ -48,9 +55,7 @@ def play(
     cannot be written.
     """
     left, right = _loaded(player), None if opponent is None else _loaded(opponent)
-    for trained in (left, right):
-        if isinstance(trained, TrainedPolicy) and isinstance(left, TrainedPolicy) and trained.game != left.game:
-            raise SparringError(f"run {left.name} plays {left.game}, run {trained.name} plays {trained.game}")
+    refuse_other_game(left, right)
     if game is not None or (isinstance(left, TrainedPolicy) and left.game != "tennis"):
         if out is None and isinstance(player, str | Path):
             out = find_run(player).path / "match.gif"
@@ -97,6 +102,7 @@ def _play_match(
     table = make(game or player.game, lanes=1, seed=seed, **how)
     if opponent is not None:
         needs_two_teams(table)
+    refuse_other_agents(table, player, opponent)
     if wrong := options.keys() - {"seconds", "fps"}:
         raise SparringError(f"{table.name}: play takes no {' and no '.join(sorted(wrong))}, which are of Tennis")
     return draw_match(table, lambda on: act_once(on, player, opponent), out=out, **options)
