@@ -72,6 +72,16 @@ def test_games_that_are_not_there_are_one_line(word: str, line: str) -> None:
         own_game(word)
 
 
+def test_a_game_that_cannot_be_called_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "calls.py"
+    path.write_text("def env(size): ...\ndef stream(lanes): ...\ndef fine(size=3, render_mode=None): ...\n")
+    own_game(f"{path}:fine")
+    with pytest.raises(SparringError, match=r"env is called without arguments \(missing a required argument: 'size'"):
+        own_game(f"{path}:env")
+    with pytest.raises(SparringError, match=r"stream is called with lanes and seed \(got an unexpected .* 'seed'\)"):
+        own_game(f"{path}:stream")
+
+
 def test_a_file_may_hold_a_game_of_the_decision_stream() -> None:
     assert own_game(f"{EXAMPLES / 'own_game.py'}:Meet")(lanes=2, seed=0).name == "meet"
 

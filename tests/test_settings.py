@@ -59,6 +59,7 @@ def test_toml_and_back_gives_the_same_settings(settings: Outer) -> None:
         ({"name": "a", "on": 1}, "x.toml: on = 1: must be true or false"),
         ({"name": "a", "far": "1"}, 'x.toml: far = "1": must be a number'),
         ({"name": "a", "far": float("nan")}, "x.toml: far = nan: must be a number"),
+        ({"name": "a", "far": 10**400}, f"x.toml: far = {10**400}: must fit 64 bits"),
         ({"name": "a", "bach": 3}, "x.toml: bach: no such setting; did you mean batch?"),
         (
             {"name": "a", "zzz": 3},
@@ -118,6 +119,10 @@ def test_a_file_that_is_not_toml_or_not_there_is_one_line(tmp_path: Path) -> Non
     path.write_text("a = = 3")
     with pytest.raises(SparringError, match=r"x.toml: not valid TOML: Invalid value \(at line 1, column 5\)$"):
         read_toml(path)
+    for text in ("a = 1" + "0" * 5000, "a = " + "[" * 5000):
+        path.write_text(text)
+        with pytest.raises(SparringError, match=r"x.toml: not valid TOML: "):
+            read_toml(path)
     path.write_bytes(b"a = '\xff'")
     with pytest.raises(SparringError, match=r"x.toml: not valid TOML: "):
         read_toml(path)

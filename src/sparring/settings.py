@@ -57,7 +57,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SparringError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # beside what tomllib calls its own: letters, digits and depth
         raise SparringError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -191,14 +191,14 @@ def _value(hint: Any, given: Any, where: str, key: str) -> Any:
         if given not in choices or isinstance(given, bool) != isinstance(choices[0], bool):
             raise _refuse(where, key, given, f"must be one of {', '.join(map(show, choices))}")
         return given
+    if isinstance(given, int) and not -(2**63) <= given < 2**63:
+        raise _refuse(where, key, given, "must fit 64 bits")
     if hint is float and isinstance(given, int) and not isinstance(given, bool):
         given = float(given)
     if not isinstance(given, hint) or (isinstance(given, bool) and hint is not bool):
         raise _refuse(where, key, given, _must_be(hint, given))
     if isinstance(given, float) and math.isnan(given):
         raise _refuse(where, key, given, "must be a number")
-    if isinstance(given, int) and not -(2**63) <= given < 2**63:
-        raise _refuse(where, key, given, "must fit 64 bits")
     for span in allowed:
         if given not in span:
             raise _refuse(where, key, given, f"must be {'finite and ' if math.isinf(given) else ''}{span}")

@@ -36,7 +36,14 @@ def own_game(word: str) -> Callable[..., Game]:
     found: Any = getattr(module, name, None)
     if not callable(found):
         raise SparringError(f"own = {word}: {path} has no class or function {name}")
-    if "lanes" in inspect.signature(found).parameters:
+    signature = inspect.signature(found)
+    stream = "lanes" in signature.parameters
+    try:
+        signature.bind(**({"lanes": 1, "seed": 0} if stream else {}))
+    except TypeError as error:
+        with_what = "with lanes and seed" if stream else "without arguments"
+        raise SparringError(f"own = {word}: {name} is called {with_what} ({error}): give another function") from None
+    if stream:
         return found  # type: ignore[no-any-return]
     try:
         from sparring.games.pettingzoo import pettingzoo
