@@ -285,7 +285,7 @@ def test_runs_of_loong_are_listed_and_compared_among_themselves(
     assert [group.runs for group in compared.groups] == [("loong-1", "loong-2")]
     assert compared.picture.read_bytes().startswith(b"\x89PNG")
     sparring.train(replace(TINY, decisions=2), run="tennis", console=SILENT)
-    with pytest.raises(SparringError, match="loong-1 plays loong, tennis plays tennis: name runs of one game"):
+    with pytest.raises(SparringError, match="loong-1 plays Loong, tennis plays Tennis: name runs of one game"):
         listing.compare()
 
 

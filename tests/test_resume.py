@@ -239,6 +239,11 @@ def test_changed_settings_are_shown_and_win(tmp_path: Path) -> None:
             'give "as-shipped", or choose another --run',
         ),
         (
+            {"dqn": replace(TINY.dqn, levels=(2, 5))},
+            "run run was started with dqn.levels = [5, 2], this command says [2, 5]: "
+            "give [5, 2], or choose another --run",
+        ),
+        (
             {"ddpg": replace(TINY.ddpg, actor_hidden=(9, 8))},
             "{checkpoint}: actor.trunk.0.weight is [8, 24] in the checkpoint and [9, 24] by this recipe: a learner of "
             "another shape cannot be continued; give the settings the run was started with, or choose another --run",
@@ -248,7 +253,7 @@ def test_changed_settings_are_shown_and_win(tmp_path: Path) -> None:
             "{replay} holds only rows from {first} on: a replay that has been full cannot grow to 64 rows",
         ),
     ],
-    ids=["seed", "lanes", "velocity", "network", "buffer"],
+    ids=["seed", "lanes", "velocity", "levels", "network", "buffer"],
 )
 def test_what_makes_another_run_is_refused_and_nothing_is_changed(
     tmp_path: Path, changes: dict[str, Any], line: str

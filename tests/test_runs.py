@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from torch import Tensor
 
 import sparring
 from sparring.errors import SparringError
-from sparring.games.api import Game, RewardWrapper
+from sparring.games.api import Box, Decisions, Game, Outcome, RewardWrapper
 from sparring.games.tennis import Tennis
 from sparring.learn.matches import EpisodeRow, MatchRow
 from sparring.runs import listing
@@ -336,6 +337,23 @@ def test_an_unknown_run_names_the_nearest(run: RunResult) -> None:
     for name in ("", "..", "-x"):
         with pytest.raises(SparringError, match="cannot be used"):
             RunFolder(name)
+    with pytest.raises(SparringError, match='run name "" cannot be used'):
+        sparring.train(TINY, run="", console=SILENT)
+    with pytest.raises(SparringError, match=r"is no name in UTF-8, as the run's log is: choose another --run"):
+        sparring.train(TINY, run="caf\udce9", console=SILENT)
+    assert [path.name for path in Path("runs").iterdir()] == ["one"]
+
+
+def test_a_learner_that_does_not_fit_the_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 36000000000000 bytes"
+
+    def too_large(*_: Any) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr("sparring.runs.training.make_learner", too_large)
+    with pytest.raises(SparringError, match=rf"needs more memory than there is: lower lanes or .*\({said}\)$"):
+        sparring.train(TINY, run="large", console=SILENT)
+    assert not Path("runs").exists()
 
 
 def idle(obs: Tensor) -> Tensor:
@@ -388,6 +406,55 @@ def test_sides_alternate_and_wins_go_to_the_winner() -> None:
     assert (even.wins, even.draws, even.losses) == (0, 4, 0)
 
 
+def test_a_teams_score_is_its_own_agents_and_not_those_of_the_same_number() -> None:
+    """Agents 0 and 1 make up team 0; everybody is paid what it plays, agent 1 ten more."""
+
+    class Trio:
+        name, lanes, agents, teams, restarts_itself = "trio", 2, 3, 2, True
+        observation, action = Box(shape=(1,)), Box(shape=(1,), low=-1.0, high=1.0)
+
+        def __init__(self, **options: Any) -> None:
+            self.match = 0
+
+        def decisions(self) -> Decisions:
+            lane, agent = torch.arange(2).repeat_interleave(3), torch.arange(3).repeat(2)
+            zero = torch.zeros_like(lane)
+            return Decisions(lane=lane, match=zero + self.match, team=agent // 2, agent=agent, decision=zero,
+                             obs=torch.zeros(6, 1))  # fmt: skip
+
+        def act(self, actions: Tensor) -> Outcome:
+            rows = self.decisions()
+            paid = actions.view(2, 3) + torch.tensor([0.0, 10.0, 0.0])
+            self.match += 1
+            return Outcome(lane=rows.lane, agent=rows.agent, reward=paid.flatten(), ended=torch.arange(2),
+                           truncated=torch.zeros(2, dtype=torch.bool), score=paid,
+                           length=torch.ones(2, dtype=torch.int64), last=rows)  # fmt: skip
+
+        def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None: ...
+
+    def one(obs: Tensor) -> Tensor:
+        return torch.ones(len(obs), 1)
+
+    def none(obs: Tensor) -> Tensor:
+        return torch.zeros(len(obs), 1)
+
+    found = sparring.evaluate(one, opponent=none, game=Trio, matches=2)  # team 0, then team 1
+    assert (found.player_score, found.opponent_score) == ((6.0 + 1.0) / 2, (0.0 + 5.0) / 2)
+    assert (found.wins, found.draws, found.losses) == (1, 0, 1)
+
+
+def test_players_of_different_games_do_not_meet(run: RunResult) -> None:
+    other = replace(sparring.load("one"), name="two", game="chess")
+    with pytest.raises(SparringError, match="run one plays tennis, run two plays chess"):
+        sparring.evaluate("one", opponent=other)
+
+    def choices(obs: Tensor) -> Tensor:
+        return torch.zeros(len(obs), dtype=torch.int64)
+
+    with pytest.raises(SparringError, match=r"player one answers with actions of shape \[2\], choices with \[\]"):
+        sparring.evaluate("one", opponent=choices, matches=1)
+
+
 def test_evaluation_refuses_what_makes_no_sense() -> None:
     with pytest.raises(SparringError, match="matches = 0: must be at least 1"):
         sparring.evaluate(idle, matches=0)
@@ -421,6 +488,12 @@ def test_list_compare_and_prune(run: RunResult) -> None:
     assert {group.solved for group in found.groups} == {0}
     with pytest.raises(SparringError, match="no run four in runs"):
         sparring.compare(["one", "four"])
+    again = sparring.compare(["one", "runs/one", "three"])
+    assert [info.run for info in again.runs] == ["one", "three"], "each once"
+    shutil.copytree("runs/one", "elsewhere/one")
+    both = sparring.compare(["one", "elsewhere/one"])
+    assert [info.run for info in both.runs] == ["one", "elsewhere/one"], "runs of one name are told apart"
+    shutil.rmtree("elsewhere")
 
     total = sum(info.size for info in listing.list_runs())
     everything = set(Path("runs").rglob("*"))

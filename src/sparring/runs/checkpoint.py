@@ -100,7 +100,9 @@ def misfit(saved: Any, current: Any) -> str | None:
         if name in shapes and shapes[name] != shape:
             return f"{name} is {list(shape)} in the checkpoint and {list(shapes[name])} by this recipe"
     for name in sorted(there.keys() ^ shapes.keys()):
-        if name.startswith(("actor.", "actors.", "critic.", "critics.", "members.", "q.", "trunk.", "head.")):
+        if name.startswith(
+            ("actor.", "actors.", "critic.", "critics.", "guesses.", "members.", "q.", "trunk.", "head.")
+        ):
             other = ("the checkpoint", "this recipe") if name in there else ("this recipe", "the checkpoint")
             return f"the networks of {other[0]} have {name}, those of {other[1]} do not"
     return None

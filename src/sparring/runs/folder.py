@@ -164,6 +164,10 @@ class RunFolder:
 
     def create(self) -> None:
         """Make the folder for a new run. Raises SparringError where something else, or part of a run, lies already."""
+        try:
+            str(self.path).encode()
+        except UnicodeEncodeError:
+            raise SparringError(f"{self.path} is no name in UTF-8, as the run's log is: choose another --run") from None
         if self.path.exists() and not self.path.is_dir():
             raise SparringError(f"{self.path} is a file, not a run folder: choose another --run")
         # What a start that was interrupted leaves: no rows of anything yet.

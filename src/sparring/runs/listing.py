@@ -22,6 +22,7 @@ from sparring.settings import from_table, to_toml
 class RunInfo:
     """A run as its last checkpoint has it.
 
+    run:    what finds it: its name, or its path where it is not below `runs_folder()`
     budget: decisions at which the run ends
     score:  mean over the last 100 matches of the better agent's score, of Loong that against scripted players; None
             before the first match
@@ -109,7 +110,7 @@ def run_info(run: str | Path | RunFolder) -> RunInfo:
     """What the run's last checkpoint says. Raises SparringError for an unknown run."""
     folder = run if isinstance(run, RunFolder) else find_run(run)
     info = RunInfo(
-        run=folder.name,
+        run=folder.word,
         path=folder.path,
         size=_size(folder.path),
         saved=folder.checkpoint.stat().st_mtime,
@@ -152,6 +153,7 @@ def compare(runs: Sequence[str | Path] = (), *, out: Path | None = None) -> Comp
     out: the picture; default `compare.png` in `runs_folder()`. Raises SparringError: unknown run, or no run at all.
     """
     folders = [find_run(run) for run in runs] if runs else all_runs()
+    folders = list({folder.path.resolve(): folder for folder in folders}.values())  # each once
     if not folders:
         raise SparringError(f"there are no runs in {runs_folder()} to compare; start one: sparring train tennis")
     infos = [run_info(folder) for folder in folders]
@@ -168,20 +170,22 @@ def compare(runs: Sequence[str | Path] = (), *, out: Path | None = None) -> Comp
     groups = [_group(alike) for alike in members.values()]
     out = out or runs_folder() / "compare.png"
     names = {run: group.name for group in groups for run in group.runs}
-    loong = [info.run for info in infos if info.game == "loong"]
-    if 0 < len(loong) < len(infos):
-        other = next(info for info in infos if info.game != "loong")
-        raise SparringError(f"{loong[0]} plays loong, {other.run} plays {other.game}: name runs of one game to compare")
+    first = infos[0].recipe
+    assert first is not None
+    for info in infos:
+        assert info.recipe is not None
+        if (one := title_of(first)) != (other := title_of(info.recipe)):
+            raise SparringError(
+                f"{infos[0].run} plays {one}, {info.run} plays {other}: name runs of one game to compare"
+            )
     paths = {info.run: folder.matches for info, folder in zip(infos, folders, strict=True)}
-    if loong:
+    if first.game == "loong":
         from sparring.pictures.scores import draw_scores
 
         draw_scores({run: read_loong_matches(path) for run, path in paths.items()}, out, groups=names)
     else:
         from sparring.pictures.curve import draw_curve
 
-        first = infos[0].recipe
-        assert first is not None
         draw_curve(
             {run: read_matches(path) for run, path in paths.items()},
             out,

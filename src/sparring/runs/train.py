@@ -91,7 +91,7 @@ def train(
     name = default_run(recipe, overrides)
     chosen = recipe if isinstance(recipe, Recipe) else load_recipe(recipe)
     chosen = change_recipe(check_recipe(chosen, where="recipe"), overrides, where="override")
-    folder = run if isinstance(run, RunFolder) else RunFolder(run or name)
+    folder = run if isinstance(run, RunFolder) else RunFolder(name if run is None else run)
     console = console or Console()
 
     def say(line: str) -> None:

@@ -27,7 +27,18 @@ from sparring.runs.resumable import Resumable, made_with, not_bitwise
 from sparring.runs.segments import SEGMENT_BYTES, ReplayStore
 from sparring.settings import differences, from_table, show, to_toml
 
-_FIXED = ("game", "algorithm", "seed", "lanes", "tennis.", "mpe.", "loong.", "selfplay.preset", "against.")
+_FIXED = (
+    "game",
+    "algorithm",
+    "seed",
+    "lanes",
+    "tennis.",
+    "mpe.",
+    "loong.",
+    "selfplay.preset",
+    "against.",
+    "dqn.levels",
+)
 """Settings that make it another run."""
 
 
@@ -68,7 +79,14 @@ class Training(Resumable):
         self.recipe = recipe
         self.folder = folder
         self.say = say
-        self.learner = make_learner(recipe, self.game)
+        try:
+            self.learner = make_learner(recipe, self.game)
+        except RuntimeError as error:
+            if "memory" not in str(error):
+                raise
+            raise SparringError(
+                f"the learner needs more memory than there is: lower lanes or the widths of layers ({error})"
+            ) from None
         replay = replay_of(self.learner)
         self.store = (
             None if replay is None else ReplayStore(folder.replay, replay, folder.disk, segment_bytes=segment_bytes)
