@@ -251,6 +251,12 @@ def test_diagnostics_move_no_choice(taught: Path, monkeypatch: pytest.MonkeyPatc
     assert moved == {"value.weight", "value.bias"}
 
 
+def test_the_decay_of_weights_is_the_settings_and_not_the_checkpoints(taught: Path) -> None:
+    learner = distiller(taught, weight_decay=0.25)
+    learner.load_state(distiller(taught, weight_decay=0.5).state())
+    assert [group["weight_decay"] for group in learner._optimiser.param_groups] == [0.25]
+
+
 def test_agreement_by_part_by_hand() -> None:
     from sparring.policies.actions import MASK_BYTES, MASK_ROLE_DUE, Actions, pack
 

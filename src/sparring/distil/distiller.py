@@ -23,6 +23,7 @@ from sparring.distil.settings import DistilConfig
 from sparring.errors import SparringError
 from sparring.learn.lives import stretches
 from sparring.learn.noise import choice_uniforms
+from sparring.learn.offpolicy import load_moments
 from sparring.learn.ppo import between, not_finite
 from sparring.policies.actions import MOVE, PARTS, SPLIT, SPRINT, Mask, Tree, unpack
 from sparring.policies.fixed_point import UNIT
@@ -152,7 +153,7 @@ class Distiller:
     def load_state(self, state: Mapping[str, Any]) -> None:
         self.player.load_state(state["player"])
         self.student.load_state_dict(state["student"])
-        self._optimiser.load_state_dict(state["optimiser"])
+        load_moments(self._optimiser, state["optimiser"])
         self.teacher.load_state_dict(state["teacher"])
         self.student_memory.copy_(state["student_memory"])
         self.teacher_memory.copy_(state["teacher_memory"])
