@@ -535,7 +535,6 @@ def test_wrong_words_are_one_line(verbs: list[Job], capsys: pytest.CaptureFixtur
         (["verdict", "1", "2", "--maps", GENERATED, "--workers", "0"], "workers = 0"),
         (["ladder", "1"], "two players or more"),
         (["ladder", "1", "1"], "the same player"),
-        (["verdict", "1", "1"], "1 and 1 are the same player: name another one"),
         (["ladder", "1", "2", "--matches", "3", "--maps", GENERATED], "matches = 3"),
     ):
         assert main(words) == 2

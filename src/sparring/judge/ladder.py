@@ -114,6 +114,11 @@ def run_ladder(
     if len(entrants) < 2:
         raise SparringError("a ladder has two players or more")
     index = {entrant.hash: number for number, entrant in enumerate(entrants)}
+    for number, entrant in enumerate(entrants):
+        if index[entrant.hash] != number:
+            raise SparringError(
+                f"{entrant.name} and {entrants[index[entrant.hash]].name} are the same player: leave one out"
+            )
     jobs = list(schedule(entrants, named_maps(maps), seed=seed, matches=matches))
     with Records(out) as records, suppress(KeyboardInterrupt):
         missing = sum(not isinstance(records.get(job), PlayedMatch) for job in jobs)

@@ -59,12 +59,8 @@ def levels(maps: Sequence[PoolMap], seed: int) -> Iterator[tuple[PoolMap, int]]:
 def schedule(entrants: Sequence[Entrant], maps: Sequence[PoolMap], *, seed: int, matches: int) -> Iterator[Job]:
     """Every pair's `matches` matches (an even number), all pairs side by side, level by level.
 
-    On each level the first named of a pair has seat A in one match and seat B in the next. Raises SparringError where
-    two players are the same, whose matches would say nothing.
+    On each level the first named of a pair has seat A in one match and seat B in the next.
     """
-    for one, other in combinations(entrants, 2):
-        if one.hash == other.hash:
-            raise SparringError(f"{one.name} and {other.name} are the same player: name another one")
     if matches < 2 or matches % 2:
         raise SparringError(f"matches = {matches}: give an even number, 2 or more; a level is played from both seats")
     if (whole := matches * math.comb(len(entrants), 2)) > MOST_MATCHES:
