@@ -1,4 +1,8 @@
-"""Every snippet of README.md and docs/*.md runs, unless `<!-- not run: reason -->` stands right before its fence."""
+"""The pages.
+
+Every snippet of README.md and docs/*.md runs, unless `<!-- not run: reason -->` stands right before its fence. Every
+link leads to a file and a heading that are there.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+LINKING = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
 NOT_RUN = re.compile(r"<!-- not run: .+ -->")
 
 
@@ -74,6 +79,45 @@ def run(page: Path, folder: Path) -> None:
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run(page, tmp_path)
+
+
+def without_fences(page: str) -> str:
+    return re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: str) -> list[str]:
+    """What GitHub calls the headings of a page in links."""
+    headings = re.findall(r"^#+ (.+)$", without_fences(page), flags=re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def dead_links(page: Path) -> list[str]:
+    """The links of a page, pictures included, whose file or heading is missing. Other sites are not asked."""
+    dead = []
+    for link in re.findall(r"\]\(([^)]+)\)", without_fences(page.read_text())):
+        link = re.sub(r"\s", "", link)
+        if re.match(r"https?:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_links_lead_somewhere(page: Path) -> None:
+    assert dead_links(page) == []
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# One, and `two`\n```\n# no heading\n```\n")
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# Here\n[a](other.md#one-and-two) [b](#here) [c](https://example.org/x) [d](gone.md) ![e](gone.png)\n"
+    )
+    page.write_text(page.read_text() + "[f](other.md#no-heading) [g](other.md) [h](#there)\n```\n[i](gone.md)\n```\n")
+    assert dead_links(page) == ["gone.md", "gone.png", "other.md#no-heading", "#there"]
 
 
 PAGE = """
