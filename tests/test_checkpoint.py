@@ -325,3 +325,9 @@ def test_a_segment_by_another_name_is_refused(path: Path, tmp_path: Path) -> Non
     resave(path, replay=records)
     assert "names a segment '../../precious', which is none" in refusal(path)
     assert precious.read_bytes() == b"kept"
+
+
+def test_guesses_that_only_one_side_has_are_told() -> None:
+    saved: dict[str, Any] = {"guesses": {"0.1.head.bias": torch.zeros(2)}}
+    told = checkpoint.misfit(saved, {"guesses": {}})
+    assert told == "the networks of the checkpoint have guesses.0.1.head.bias, those of this recipe do not"

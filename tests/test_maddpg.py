@@ -135,6 +135,14 @@ def test_ensembles_learn_only_from_matches_they_played() -> None:
     assert len(policy[:, 0].reshape(-1, 2).unique(dim=0)) == 9, "agents draw independently"
 
 
+def test_who_is_born_next_does_next_what_its_own_policy_says() -> None:
+    rows = stored(stepped(PettingZoo(Meadow, lanes=1), replace(TINY, policies=8, n_step=1), steps=60))
+    born = (rows["next_present"] & ~rows["present"])[:, 2].nonzero().view(-1)
+    played = rows["policy"][born + 1, 2]
+    assert len(born) >= 8 and len(played.unique()) > 2
+    assert torch.equal(rows["policy"][born, 2], played)
+
+
 def test_the_matchs_policy_plays_it() -> None:
     """Each actor of the ensemble always chooses its own number here."""
     never = replace(TINY, policies=3, buffer=1000, learn_from=1001)

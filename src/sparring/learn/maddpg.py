@@ -228,7 +228,8 @@ class MADDPG(OffPolicy):
         stays = self._there(going)
         assert isinstance(next_obs, Tensor)
         policy = torch.zeros(lanes, agents, dtype=torch.uint8)
-        policy[rows.lane, rows.agent] = played_policies(rows, self.config.policies, seed=self.seed).to(torch.uint8)
+        for each in (rows, going):  # the target asks who is born next, too
+            policy[each.lane, each.agent] = played_policies(each, self.config.policies, seed=self.seed).to(torch.uint8)
         lane = present.any(dim=1).nonzero().view(-1)
         ready = self.returns.push(
             lane,
