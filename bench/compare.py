@@ -34,23 +34,39 @@ SEED = 1_000_000
 """Of the matches that measure: far from those of training."""
 REACHED = 0.04 + 0.075
 """Speaker-listener: radii of landmark and listener; nearer than this they overlap."""
+TOUCH = 0.15 + 0.15
+"""Spread: radii of two agents."""
 
 
 def measure(play: Callable[[Decisions], Tensor], scenario: str) -> dict[str, float]:
-    """Mean scores of agents by name, and of speaker-listener how far from its goal the listener ends."""
+    """Mean scores of agents by name, and what the paper's tables count.
+
+    Speaker-listener: how far from its goal the listener ends, and how often it stands on it. Spread: distance from a
+    landmark to the agent nearest to it at the end, and collisions, pairs of agents that overlap, in a decision. Tag:
+    touches in a match.
+    """
     game: Any = sparring.make("mpe", lanes=100, seed=SEED, scenario=scenario)
     scores: list[Any] = []
     ends: list[NDArray[np.float64]] = []
+    overlaps: list[NDArray[np.float64]] = []
     while len(scores) < MATCHES:
-        outcome = game.act(play(game.decisions()))
+        rows = game.decisions()
+        outcome = game.act(play(rows))
         scores += outcome.score.tolist()
         if scenario == "simple_speaker_listener_v4" and len(outcome.ended):
             ends.append(distances(outcome.last))
+        if scenario == "simple_spread_v3":
+            overlaps.append(collisions(rows))
+            if len(outcome.ended):
+                ends.append(uncovered(outcome.last))
         game.restart(outcome.ended)
     means = dict(zip(game.names, np.mean(scores, axis=0).tolist(), strict=True))
     if ends:
         means["distance"] = float(np.mean(np.concatenate(ends)))
+    if scenario == "simple_speaker_listener_v4":
         means["reached"] = float(np.mean(np.concatenate(ends) < REACHED))
+    if overlaps:
+        means["collisions"] = float(np.mean(np.concatenate(overlaps)))
     if scenario == "simple_tag_v3":
         means["touches"] = means["adversary_0"] / 10  # a touch pays every predator 10
     return means
@@ -62,6 +78,20 @@ def distances(last: Decisions) -> NDArray[np.float64]:
     goal = speaker[:, :3].argmax(dim=1)
     away = listener[:, 2:8].view(-1, 3, 2)[torch.arange(len(goal)), goal]
     return np.asarray(away.norm(dim=1).double().numpy())
+
+
+def uncovered(last: Decisions) -> NDArray[np.float64]:
+    """From each landmark to the agent nearest to it, of every match that ended."""
+    order = torch.argsort(last.lane * 3 + last.agent)
+    away = last.obs[order, 4:10].view(-1, 3, 3, 2).norm(dim=3)  # match, agent, landmark
+    return np.asarray(away.amin(dim=1).double().numpy().ravel())
+
+
+def collisions(rows: Decisions) -> NDArray[np.float64]:
+    """Pairs of agents that overlap, in every lane."""
+    order = torch.argsort(rows.lane * 3 + rows.agent)
+    away = rows.obs[order, 10:14].view(-1, 3, 2, 2).norm(dim=3)  # lane, agent, other agent: each pair is seen twice
+    return np.asarray((away < TOUCH).double().sum(dim=(1, 2)).numpy()) / 2
 
 
 def script(rows: Decisions, *, heeds: bool) -> Tensor:

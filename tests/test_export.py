@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -141,6 +143,14 @@ def test_what_was_changed_or_is_of_another_core_is_not_read(tmp_path: Path, monk
         read_bot(out)
 
 
+def no_room_for_zips(path: Path, content: bytes) -> int:
+    """`Path.write_bytes` on a disk that is full just then."""
+    if path.suffix == ".zip":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with path.open("wb") as file:
+        return file.write(content)
+
+
 def test_nothing_is_written_over_and_nothing_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "bot"
     with monkeypatch.context() as patch:
@@ -154,6 +164,12 @@ def test_nothing_is_written_over_and_nothing_half(tmp_path: Path, monkeypatch: p
     with pytest.raises(SparringError, match=r"bot.zip is there already: give another --out"):
         write_student(WEIGHTS, ORIGIN, out=out, zip=True)
     assert [path.name for path in tmp_path.iterdir()] == ["bot.zip"]
+    (tmp_path / "bot.zip").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", no_room_for_zips)
+        with pytest.raises(SparringError, match=r"cannot write .*bot.zip: No space left on device"):
+            write_student(WEIGHTS, ORIGIN, out=out, zip=True)
+    assert list(tmp_path.iterdir()) == []
     write_student(WEIGHTS, ORIGIN, out=out)
     with pytest.raises(SparringError, match="is there already: give a folder that is new or empty"):
         write_student(WEIGHTS, ORIGIN, out=out)

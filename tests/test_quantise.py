@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from dataclasses import replace
 
 import numpy as np
@@ -312,6 +313,10 @@ def test_a_damaged_file_is_refused() -> None:
     for end in (0, 7, 40, len(blob) - 1):
         with pytest.raises(SparringError):
             IntegerStudent.from_blob(blob[:end])
+    half = len(blob) // 2
+    shorter = blob[:8] + struct.pack("<I", half) + blob[12:half]
+    with pytest.raises(SparringError, match="end before its layers do"):
+        IntegerStudent.from_blob(shorter + hashlib.sha256(shorter).digest())
     with pytest.raises(SparringError, match="these are no weights of a student"):
         IntegerStudent.from_blob(b"PK" + blob[2:])
 

@@ -230,6 +230,8 @@ class IntegerStudent:
         def take(dtype: type[np.generic], *shape: int) -> NDArray[np.generic]:
             nonlocal at
             at += -at % ALIGNMENT
+            if at + int(np.prod(shape)) * np.dtype(dtype).itemsize > size:
+                raise SparringError("the student's weights end before its layers do; export again")
             array = np.frombuffer(blob, dtype, int(np.prod(shape)), at).reshape(shape)
             at += array.nbytes
             return array

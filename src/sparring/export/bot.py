@@ -100,10 +100,12 @@ def write_student(
     beside = folder.with_name(f"{folder.name}.zip") if zip else None
     if beside is not None and beside.exists():
         raise SparringError(f"{beside} is there already: give another --out")
-    write_bot(folder, files, _about(origin))
-    if beside is not None:
+    if beside is None:
+        write_bot(folder, files, _about(origin))
+    else:
         with written_beside(beside) as place:
             place.write_bytes(packed)
+            write_bot(folder, files, _about(origin))  # last, so that a full disk leaves neither
     return Exported(
         folder=folder,
         zip=beside,

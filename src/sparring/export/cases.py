@@ -110,7 +110,7 @@ def read_case(path: str | Path) -> Case:
         value = json.loads(Path(path).read_text())
     except OSError as error:
         raise SparringError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     try:
         if value.pop("case") != VERSION:

@@ -162,7 +162,7 @@ def _read(content: bytes, path: Path) -> list[Record]:
             record = kind.from_json(value)
             if getattr(record, "winner", None) not in ("A", "B", None) or type(record.seed) is not int:
                 raise ValueError
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise SparringError(
                 f"{path}: line {number} is damaged, or of another Sparring: delete it, and its match is played again"
             ) from None

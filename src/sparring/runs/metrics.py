@@ -215,7 +215,7 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(text[: text.rfind(b"\n") + 1].split(b"\n")[:-1], start=1):
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
             raise SparringError(f"{path}: line {number} is damaged: delete that line, only curves are drawn from it")
