@@ -209,7 +209,7 @@ def test_wrong_flags_are_a_short_box_on_stderr_with_code_2(sparring: Told, comma
         ("runs --help", ["sparring runs compare tennis", "$SPARRING_RUNS"]),
         ("runs prune --help", ["but not continued", "--yes"]),
         ("runs compare --help", ["one picture"]),
-        ("doctor --help", ["the mend"]),
+        ("doctor --help", ["how to mend it"]),
         *(
             (f"{verb} --help", ["a .zip of its files", "a run of Loong", "`starter`"])
             for verb in ("match", "verdict", "ladder")

@@ -18,31 +18,43 @@ HELP = """Sparring trains game-playing agents by self-play.
 
 usage: sparring VERB ...
 
+train, any game:
   train      train a recipe, or continue its run where it stands
   evaluate   how well a run plays, without noise
-  play       watch a rally of a run, and write it as a picture
-  distil     make a bot's small network from a trained teacher
+  play       watch a match of a run, and write it as a picture
   runs       list runs, compare their curves, free their disk space
   study      what runs show about learning itself, and figures that explain it
-  maps       check, show and generate maps of Loong
-  bot        write a bot for the judge
-  export     write the student of a run as a bot, and the zip to submit
-  gate       prove that an exported bot plays as its student does
-  match      play two bots against each other in the judge's own engine and sandbox
-  inspect    ask a bot again what was asked in a recorded match, and compare
-  look       what a dragon of a recorded match knew, beside the true board
+
+Loong (UNSW Battlecode 2026), from a trained run to a bot:
+  distil     make a bot's small network from a trained teacher
+  export     write that network as a bot, and the zip to submit
+  gate       prove that an exported bot plays as its network does
+  bot        write the foil, a strong planner by hand, as a bot
+
+Loong, matches between bots:
+  match      play two bots against each other in the organisers' engine and sandbox
   verdict    is one player better than another? plays until a sequential test can say
   ladder     rate players by a round robin
-  replay     show replays of Loong, and play them again
-  lockstep   compare our Loong engine with the organisers', byte for byte
+  inspect    ask a bot again what was asked in a recorded match, and compare
+  look       what a dragon of a recorded match knew, beside the true board
+  replay     show replays, play them again, make films of them
+  maps       check, show and generate maps
+  lockstep   compare our engine with the organisers', byte for byte
+
   doctor     check this machine
 
 examples:
   sparring train tennis                        # makes ./runs/tennis; Ctrl-C saves, the same command goes on
-  sparring train tennis --minutes 4 --seed 3
   sparring evaluate tennis
   sparring play tennis --out rally.gif
+  sparring train tennis --seed 3 --minutes 4   # makes ./runs/tennis-seed-3
   sparring runs compare tennis tennis-seed-3
+
+  sparring train loong-tiny --minutes 30       # from nothing to a bot
+  sparring distil loong-tiny --minutes 10
+  sparring export loong-tiny --out my-bot --zip
+  sparring gate my-bot
+  sparring verdict my-bot starter
 
 Every verb explains itself: sparring train --help
 """
@@ -87,7 +99,7 @@ _VERBS: dict[str, Verb] = {
     "replay": _room("replay", "replay_verb"),
     "lockstep": _room("loong", "lockstep_verb"),
     "doctor": parsed(
-        "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and the mend."
+        "sparring doctor", doctor, "Check this machine: each line says ok, or what is missing and how to mend it."
     ),
 }
 

@@ -22,8 +22,8 @@ from sparring.judge.verdicts import MATCHES, run_verdict, standing_line
 
 _PLAYER = """A player is a bot's folder, a .zip of its files, a .wasm, a run of Loong (its name or folder), `starter`
 (the toolkit's own bot), `foil` (a planner by hand), or one of the scripted players forager, hunter, splitter, legal
-and reckless. A path goes before a name: ./hunter is a folder. Bots are C or C++; the first one that is built on a
-machine makes the judge's compiler ready, which takes a minute or two."""
+and reckless. A path takes precedence over a name: ./hunter is a folder. Bots are C or C++; the first build on a machine
+sets up the judge's compiler, which takes a minute or two."""
 
 MATCH_HELP = f"""Play one match in the organisers' engine, bots in their sandbox, with all limits of the judge.
 
@@ -49,7 +49,8 @@ VERDICT_HELP = f"""Is player A better than player B? Matches are played until a 
   sparring verdict my-small-bot my-bot --non-inferior 0.05    # at most 5 points of 100 worse?
 
 Says "better" of a player whose score is 0.6 with a chance of 0.65, and of an equal one with a chance of 0.04. Both play
-the same maps and seeds from both seats. Interrupt it; the same command goes on: what was played is in matches.jsonl.
+the same maps and seeds from both seats. After an interruption the same command goes on: what was played is in
+matches.jsonl.
 
 {_PLAYER}"""
 
@@ -58,7 +59,7 @@ LADDER_HELP = f"""Rate players: every one against every other, from both seats o
   sparring ladder my-bot starter forager hunter
   sparring ladder my-bot starter forager hunter my-next-bot    # plays only the matches of my-next-bot
 
-Ratings are Elo with 95 % intervals. Players count by what they are made of: a bot that was built anew is another one.
+Ratings are Elo with 95 % intervals. A player is known by the hash of its build: a bot that was changed is another one.
 
 {_PLAYER}"""
 

@@ -41,11 +41,11 @@ LOCKSTEP_HELP = """Play matches in the organisers' engine and in ours at once, a
   sparring lockstep --maps maps --games 300 --policy mixed    # interrupt it; the same command goes on
   sparring lockstep --maps maps --games 300 --jobs 8          # the same games, eight at a time
 
-Prints how many games and turns were alike, and how often each thing happened that there are rules for; what never
-happened was not compared. The first difference ends the run, with exit code 2, and leaves a file in --out with the
-match: sparring.judge.lockstep.reproduce(FILE) plays it again. Finished games are noted in --out, under a name that
-stands for maps, seed, policy and core: other ones begin anew. Needs pip install 'sparring[loong]', and the version of
-the judge whose rules we follow."""
+Prints how many games and turns were alike, and how often each thing that the rules know happened; what never happened
+was not compared. The first difference ends the run, with exit code 2, and leaves a file in --out with the match:
+sparring.judge.lockstep.reproduce(FILE) plays it again. Finished games are noted in --out, under a name that stands for
+maps, seed, policy and core; with any of these changed it begins anew. Needs pip install 'sparring[loong]', and the
+version of the judge whose rules we follow."""
 
 MapPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE ...")]
 
