@@ -1,5 +1,5 @@
 # Everything below works on a fresh clone: the first target that needs it sets up .venv.
-#   make demo    teach dragons of Loong, make them a bot of the judge, prove it, and play: eight minutes on two idle cores
+#   make demo    teach dragons of Loong, make them a bot of the judge, prove it, and play: eight minutes on two cores
 #   make demo-tennis    train two rackets, then show their scores and a rally
 #   make test    all that CI runs: lint, types, sanitized core tests, pytest
 #   make PYTHON=/path/to/python3.12 test    with another Python
