@@ -1,7 +1,7 @@
 """MADDPG against independent DDPG on the particle environments: seeds, intervals, and the paper's measures.
 
     .venv/bin/python bench/compare.py [--task speaker-listener] [--methods maddpg ddpg] [--seeds 5] [--decisions 600000]
-    .venv/bin/python bench/compare.py --scripted   (what is possible on speaker-listener)
+    .venv/bin/python bench/compare.py --scripted   (players that nobody trained)
 
 One run after another, seed by seed, each an ordinary run named compare-TASK-METHOD-SEED. A finished run is measured
 without noise on matches that no run trained on, and its row added to compare-TASK.jsonl in the folder of runs.
@@ -66,6 +66,7 @@ def measure(play: Callable[[Decisions], Tensor], scenario: str) -> dict[str, flo
     if scenario == "simple_speaker_listener_v4":
         means["reached"] = float(np.mean(np.concatenate(ends) < REACHED))
     if overlaps:
+        means["score"] = float(np.mean(scores))
         means["collisions"] = float(np.mean(np.concatenate(overlaps)))
     if scenario == "simple_tag_v3":
         means["touches"] = means["adversary_0"] / 10  # a touch pays every predator 10
@@ -92,6 +93,11 @@ def collisions(rows: Decisions) -> NDArray[np.float64]:
     order = torch.argsort(rows.lane * 3 + rows.agent)
     away = rows.obs[order, 10:14].view(-1, 3, 2, 2).norm(dim=3)  # lane, agent, other agent: each pair is seen twice
     return np.asarray((away < TOUCH).double().sum(dim=(1, 2)).numpy()) / 2
+
+
+def at_random(generator: torch.Generator, rows: Decisions) -> Tensor:
+    legal = torch.ones(len(rows), 5) if rows.mask is None else rows.mask.float()
+    return torch.multinomial(legal, 1, generator=generator).view(-1)
 
 
 def script(rows: Decisions, *, heeds: bool) -> Tensor:
@@ -129,10 +135,14 @@ def main(
     scripted: bool = False,
 ) -> None:
     """task: recipes TASK-METHOD are run. seeds: how many, from 0. keep: keep the replay of finished runs.
-    scripted: train nothing; measure scripted players of speaker-listener."""
+    scripted: train nothing; measure random choices, and on speaker-listener two scripts, too."""
     if scripted:
-        for name, heeds in (("listener heeds the speaker", True), ("deaf listener", False)):
-            print(name, json.dumps(measure(partial(script, heeds=heeds), "simple_speaker_listener_v4")), flush=True)
+        players: dict[str, Callable[[Decisions], Tensor]] = {"random choices": partial(at_random, torch.Generator())}
+        if task == "speaker-listener":
+            players["listener heeds the speaker"] = partial(script, heeds=True)
+            players["deaf listener"] = partial(script, heeds=False)
+        for name, player in players.items():
+            print(name, json.dumps(measure(player, sparring.load_recipe(f"{task}-maddpg").mpe.scenario)), flush=True)
         return
     table = runs_folder() / f"compare-{task}.jsonl"
     for seed in range(seeds):
