@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from mpe2 import simple_tag_v3
 from pettingzoo.classic import connect_four_v3, rps_v2, tictactoe_v3
+from pettingzoo.utils.conversions import aec_to_parallel
 from toy_zoo import ACTIONS, OBSERVATIONS, Meadow, Relay
 
 import sparring
@@ -164,6 +166,36 @@ def test_an_environment_with_luck_of_its_own_is_found_out_on_resume() -> None:
     game.act(torch.zeros(len(game.decisions()), 4))
     with pytest.raises(SparringError, match=r"all its luck must come from that seed$"):
         game.load_state(game.state())
+
+
+def test_a_step_of_all_is_pettingzoos_own_conversion() -> None:
+    def make() -> Any:
+        return simple_tag_v3.raw_env(continuous_actions=True, max_cycles=6)
+
+    game, env = PettingZoo(make, lanes=1), aec_to_parallel(make())
+    seen, _ = env.reset(seed=7)
+    game.restart(torch.tensor([0]), torch.tensor([7]))
+    draw = np.random.default_rng(0)
+    for turn in range(6):
+        shown = game.decisions().obs
+        for row, (name, observation) in enumerate(seen.items()):
+            assert shown[row, : len(observation)].tolist() == observation.tolist(), (turn, name)
+        actions = draw.choice([-1.0, 0.0, 1.0], size=(4, 5)).astype(np.float32)  # 0, 0.5 and 1 there
+        outcome = game.act(torch.from_numpy(actions))
+        given = {name: (actions[row] + 1) / 2 for row, name in enumerate(game.names)}
+        seen, rewards, _, truncated, _ = env.step(given)
+        assert outcome.reward.tolist() == [float(np.float32(rewards[name])) for name in game.names]
+        assert (len(outcome.ended) == 1) == all(truncated.values()) == (turn == 5)
+
+
+def test_turns_that_cannot_be_taken_at_once_are_refused() -> None:
+    class Claims(Relay):
+        metadata = {"name": "relay", "is_parallelizable": True}  # noqa: RUF012
+
+    game = PettingZoo(Claims, lanes=1)
+    game.act(torch.ones(3, dtype=torch.int64))
+    with pytest.raises(SparringError, match=r"^Claims says is_parallelizable, but it is the turn of one, not of two"):
+        game.act(torch.zeros(3, dtype=torch.int64))
 
 
 def test_the_factory_serves_make_and_names_teams() -> None:

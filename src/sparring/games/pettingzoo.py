@@ -19,7 +19,10 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv  # type: ignore[import-untyped]
-from pettingzoo.utils.conversions import aec_to_parallel  # type: ignore[import-untyped]
+from pettingzoo.utils.conversions import (  # type: ignore[import-untyped]
+    aec_to_parallel,
+    aec_to_parallel_wrapper,
+)
 from torch import Tensor
 
 from sparring import _core
@@ -478,8 +481,35 @@ def _world(env: Any) -> _World:
             f"{type(env).__name__} is no PettingZoo environment: make must return a ParallelEnv or AECEnv"
         )
     if getattr(env, "metadata", {}).get("is_parallelizable", False):
-        return _AtOnce(aec_to_parallel(env))
+        parallel = aec_to_parallel(env)
+        return _AtOnce(_Rounds(env) if isinstance(parallel, aec_to_parallel_wrapper) else parallel)
     return _InTurns(env)
+
+
+class _Rounds(aec_to_parallel_wrapper):  # type: ignore[misc]
+    """PettingZoo's conversion of turns to a step of all, without its look at each agent's observation before its turn.
+
+    The look goes nowhere, and took a seventh of the time of a particle environment.
+    """
+
+    def step(self, actions: Mapping[str, Any]) -> Any:
+        env = self.aec_env
+        rewards: dict[str, float] = {}
+        for agent in list(env.agents):
+            if agent != env.agent_selection:
+                raise SparringError(
+                    f"{type(env.unwrapped).__name__} says is_parallelizable, but it is the turn of "
+                    f"{env.agent_selection}, not of {agent}: agents must take turns in their order, and all die last"
+                )
+            env.step(actions[agent])
+            for name in env.agents:
+                rewards[name] = rewards.get(name, 0) + env.rewards[name]
+        terminated, truncated, infos = dict(env.terminations), dict(env.truncations), dict(env.infos)
+        seen = {name: env.observe(name) for name in env.agents}
+        while env.agents and (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
+            env.step(None)
+        self.agents = env.agents
+        return seen, rewards, terminated, truncated, infos
 
 
 class _AtOnce:

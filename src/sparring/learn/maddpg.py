@@ -352,14 +352,14 @@ class MADDPG(OffPolicy):
         critic = self.critics[agent]
         value = critic(*self.critic_inputs(agent, batch["obs"], batch["action"]))
         critic_loss = (weight * (value - target).square()).sum()
-        self._descend(critic_loss, list(critic.parameters()), self._optimisers[f"critic_{agent}"])
+        self._learn(f"critic_{agent}", critic_loss)
 
         actor = self.actors.member(agent, policy)
         outputs = actor.logits(batch["obs"][:, self.obs_of[agent]])
         worth = self._worth(agent, batch, outputs)
         penalty = outputs.square().mean(dim=1)
         actor_loss = (weight * (config.logit_penalty * penalty - worth)).sum()
-        self._descend(actor_loss, list(actor.parameters()), self._optimisers[f"actor_{agent}_{policy}"])
+        self._learn(f"actor_{agent}_{policy}", actor_loss)
         return torch.stack((critic_loss.detach(), actor_loss.detach(), (weight * value.detach()).sum()))
 
     def _worth(self, agent: int, batch: Mapping[str, Tensor], outputs: Tensor) -> Tensor:
@@ -417,7 +417,12 @@ class MADDPG(OffPolicy):
                     error = (torch.tanh(outputs) - action).square().sum(dim=1)
                 there = batch["present"][:, other].to(self.device)
                 loss = (error * there).sum() / there.sum().clamp(min=1)
-                self._descend(loss, list(guess.parameters()), self._optimisers[f"guess_{agent}_{other}"])
+                self._learn(f"guess_{agent}_{other}", loss)
+
+    def _learn(self, name: str, loss: Tensor) -> None:
+        """One step down the loss, of that network alone."""
+        optimiser = self._optimisers[name]
+        self._descend(loss, optimiser.param_groups[0]["params"], optimiser)
 
     def policy(self) -> Actors:
         """The target actors as they are now, frozen: later training does not change them."""

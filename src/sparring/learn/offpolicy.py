@@ -237,10 +237,14 @@ def descend(
 
     clip_norm: the largest norm of their gradient; refuse: raises, told what is not finite, before any weight moves
     """
-    for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters), strict=True):
+    gradients = torch.autograd.grad(loss, parameters)
+    for parameter, gradient in zip(parameters, gradients, strict=True):
         parameter.grad = gradient
-    if not nn.utils.clip_grad_norm_(parameters, clip_norm, foreach=True).isfinite():
+    # What torch.nn.utils.clip_grad_norm_ does, without its sorting by device, which costs small networks more.
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if not norm.isfinite():
         refuse("a gradient")
+    torch._foreach_mul_(gradients, (clip_norm / (norm + 1e-6)).clamp(max=1.0))
     optimiser.step()
 
 
