@@ -34,6 +34,7 @@ from sparring.learn.maddpg import MADDPG, MADDPGConfig
 from sparring.runs.folder import runs_folder
 from sparring.runs.metrics import json_line, read_json_lines
 
+torch.set_num_threads(1)  # before torchrl looks, which gives back as many threads whenever an environment is closed
 try:
     from benchmarl.algorithms import MaddpgConfig
     from benchmarl.environments.pettingzoo.common import PettingZooClass
@@ -199,7 +200,6 @@ def alone(seed: int, decisions: int) -> tuple[Times, Play]:
 
 def main(rounds: int = 3, decisions: int = 100_000) -> None:
     """rounds: seeds, from 0. decisions: of lanes, that each learner trains for."""
-    torch.set_num_threads(1)
     contenders = {OURS: ours, THEIRS: theirs, WORLD: alone}
     table = runs_folder() / "marl.jsonl"
     for seed in range(rounds):
