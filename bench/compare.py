@@ -152,6 +152,8 @@ def main(
                 play(task, method, seed, decisions, table, keep)
     rows = [row for row in read_json_lines(table) if row["decisions"] == decisions]
     show(rows, methods)
+    if task == "tag":
+        show_sides(rows)
 
 
 def play(task: str, method: str, seed: int, decisions: int, table: Path, keep: bool) -> None:
@@ -182,6 +184,24 @@ def show(rows: list[dict[str, Any]], methods: tuple[str, ...]) -> None:
             print(
                 f"| {method} | {len(own)} | {name} | {middle:.3f} | {first:.3f} to {third:.3f} "
                 f"| {np.mean(values):.3f} ({low:.3f} to {high:.3f}) |"
+            )
+
+
+def show_sides(rows: list[dict[str, Any]]) -> None:
+    """Touches by the method of one side, both methods of the other side taken together."""
+    random = np.random.default_rng(0)
+    for place, side in enumerate(("predators", "prey")):
+        touches = {
+            method: [row["touches"] for row in rows if (row["method"].split("-") * 2)[place] == method]
+            for method in ("maddpg", "ddpg")
+        }
+        if all(touches.values()):
+            draws = [random.choice(own, size=(10_000, len(own))).mean(axis=1) for own in touches.values()]
+            low, high = np.quantile(draws[0] - draws[1], [0.025, 0.975])
+            means = {method: float(np.mean(own)) for method, own in touches.items()}
+            print(
+                f"{side} by maddpg {means['maddpg']:.2f} touches, by ddpg {means['ddpg']:.2f}: "
+                f"difference {means['maddpg'] - means['ddpg']:.2f} ({low:.2f} to {high:.2f})"
             )
 
 
