@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -118,11 +118,11 @@ def script(rows: Decisions, *, heeds: bool) -> Tensor:
     return actions
 
 
-def interval(values: list[float]) -> tuple[float, float]:
-    """The 95% interval of the mean over seeds, by the bootstrap (percentiles)."""
+def interval(values: Sequence[float], statistic: Callable[..., Any] = np.mean) -> tuple[float, float]:
+    """The 95% interval of the mean, or another statistic, over seeds, by the bootstrap (percentiles)."""
     random = np.random.default_rng(0)
-    means = random.choice(values, size=(10_000, len(values))).mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
+    found = statistic(random.choice(values, size=(10_000, len(values))), axis=1)
+    low, high = np.quantile(found, [0.025, 0.975])
     return float(low), float(high)
 
 

@@ -21,10 +21,11 @@ from typing import Any
 
 import numpy as np
 import tyro
+from compare import interval
 from rich.console import Console
-from scipy.stats import binomtest
 
 import sparring
+from sparring.judge.statistics import wilson
 from sparring.runs.folder import RunFolder, runs_folder
 from sparring.runs.metrics import WINDOW, json_line, read_json_lines, read_matches
 
@@ -66,25 +67,18 @@ def solve(recipe: str, seed: int, minutes: float) -> Row:
     }
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95% interval of the median over seeds, by the bootstrap (percentiles)."""
-    draws = np.random.default_rng(0).choice(np.asarray(values), size=(10_000, len(values)))
-    low, high = np.quantile(np.median(draws, axis=1), [0.025, 0.975])
-    return float(low), float(high)
-
-
 def spread(values: Sequence[float], form: Callable[[float], str]) -> str:
     """Median, interval of the median, middle half."""
     if not values:
         return "-"
     first, middle, third = np.quantile(values, [0.25, 0.5, 0.75])
-    low, high = median_interval(values)
+    low, high = interval(values, np.median)
     return f"{form(middle)} ({form(low)} to {form(high)}; {form(first)} to {form(third)})"
 
 
 def share(count: int, of: int) -> str:
     """With its Wilson 95% interval."""
-    low, high = binomtest(count, of).proportion_ci(method="wilson")
+    low, high = wilson(count, of)
     return f"{count} of {of} ({low:.2f} to {high:.2f})"
 
 
@@ -120,6 +114,23 @@ def show(rows: list[Row], recipes: tuple[str, ...]) -> None:
         )
 
 
+def show_ratios(rows: list[Row], recipes: tuple[str, ...]) -> None:
+    """Medians of the others against that of the first recipe, over solved seeds; 95% intervals by the bootstrap."""
+    for recipe in recipes[1:]:
+        for measure in ("rallies", "minutes"):
+            random = np.random.default_rng(0)
+            medians, drawn = [], []
+            for each in (recipe, recipes[0]):
+                own = [row[measure] for row in rows if row["recipe"] == each and row["rallies"] is not None]
+                if own:
+                    medians.append(np.median(own))
+                    drawn.append(np.median(random.choice(own, size=(10_000, len(own))), axis=1))
+            if len(drawn) == 2:
+                low, high = np.quantile(drawn[0] / drawn[1], [0.025, 0.975])
+                ratio = medians[0] / medians[1]
+                print(f"{recipe}, {measure}: {ratio:.2f} times those of {recipes[0]} ({low:.2f} to {high:.2f})")
+
+
 def main(recipes: tuple[str, ...] = ("tennis",), seeds: int = 10, minutes: float = 8.0) -> None:
     """recipes: their names. seeds: how many, from 0. minutes: give up on a seed after this much time."""
     table: Path = runs_folder() / "solve.jsonl"
@@ -134,7 +145,9 @@ def main(recipes: tuple[str, ...] = ("tennis",), seeds: int = 10, minutes: float
             print(json.dumps(row), flush=True)
             shutil.rmtree(RunFolder(f"solve-{recipe}-{seed}").replay, ignore_errors=True)
     rows = read_json_lines(table)
-    show([row for row in rows if row["recipe"] in recipes and row["limit"] == minutes and row["seed"] < seeds], recipes)
+    rows = [row for row in rows if row["recipe"] in recipes and row["limit"] == minutes and row["seed"] < seeds]
+    show(rows, recipes)
+    show_ratios(rows, recipes)
 
 
 if __name__ == "__main__":

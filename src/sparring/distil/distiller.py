@@ -21,9 +21,9 @@ from sparring.distil.play import BURN_IN, STREAM_PATHS, Played, Player, follow, 
 from sparring.distil.quantise import ExactStudent, integers
 from sparring.distil.settings import DistilConfig
 from sparring.errors import SparringError
+from sparring.learn.descent import load_moments
 from sparring.learn.lives import stretches
 from sparring.learn.noise import choice_uniforms
-from sparring.learn.offpolicy import load_moments
 from sparring.learn.ppo import between, not_finite
 from sparring.policies.actions import MOVE, PARTS, SPLIT, SPRINT, Mask, Tree, unpack
 from sparring.policies.fixed_point import UNIT

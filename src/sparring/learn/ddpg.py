@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Game
+from sparring.learn.descent import load_moments
 from sparring.learn.noise import OrnsteinUhlenbeck, counted_normals, row_normals
-from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors, load_moments
+from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors
 from sparring.learn.transitions import one_axis
 from sparring.policies.mlp import Actor, Critic, TwinCritic, fan_in_uniform
 from sparring.settings import Range

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Discrete, Game
+from sparring.learn.descent import load_moments
 from sparring.learn.noise import row_uniforms
-from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors, load_moments
+from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors
 from sparring.learn.transitions import one_axis
 from sparring.policies.mlp import BestChoice, Values, best_choice
 from sparring.settings import Range

@@ -18,9 +18,9 @@ from torch.distributions import Categorical, Independent, Normal
 
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Discrete, Game
+from sparring.learn.descent import descend, load_moments
 from sparring.learn.matches import EpisodeRow, MatchRow, match_rows
 from sparring.learn.noise import counted_normals, row_normals, row_uniforms
-from sparring.learn.offpolicy import descend, load_moments
 from sparring.learn.ppo import ValueScale, not_finite
 from sparring.learn.returns import advantages
 from sparring.learn.transitions import Transitions, one_axis

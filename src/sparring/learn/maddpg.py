@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.games.api import Box, Decisions, Discrete, Game, Outcome, agent_spaces
+from sparring.learn.descent import load_moments
 from sparring.learn.noise import OrnsteinUhlenbeck, row_normals, row_uniforms
-from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors, load_moments
+from sparring.learn.offpolicy import OffPolicy, OffPolicyConfig, averaged_tensors
 from sparring.learn.replay import Replay
 from sparring.learn.returns import NStepReturns
 from sparring.policies.mlp import Actor, Critic

@@ -8,7 +8,6 @@ once or in turns, be born and die.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 
 from sparring.errors import SparringError
 from sparring.games.api import Decisions, Game, Outcome
+from sparring.learn.descent import descend
 from sparring.learn.matches import EpisodeRow, MatchRow, match_rows
 from sparring.learn.replay import Replay
 from sparring.learn.returns import NStepReturns
@@ -225,34 +225,6 @@ class OffPolicy(ABC):
         self._rows = self.game.decisions()
 
 
-def descend(
-    loss: Tensor,
-    parameters: list[nn.Parameter],
-    optimiser: torch.optim.Optimizer,
-    *,
-    clip_norm: float,
-    refuse: Callable[[str], NoReturn],
-) -> None:
-    """One step down the loss, of these parameters alone.
-
-    clip_norm: the largest norm of their gradient; refuse: raises, told what is not finite, before any weight moves
-    """
-    gradients = torch.autograd.grad(loss, parameters)
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        parameter.grad = gradient
-    # What torch.nn.utils.clip_grad_norm_ does, without its sorting by device, which costs small networks more.
-    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    if not norm.isfinite():
-        refuse("a gradient")
-    torch._foreach_mul_(gradients, (clip_norm / (norm + 1e-6)).clamp(max=1.0))
-    optimiser.step()
-
-
 def averaged_tensors(network: nn.Module) -> list[Tensor]:
     """What flows into a target network: the weights and batch norm's running statistics."""
     return [tensor.detach() for tensor in network.state_dict(keep_vars=True).values() if tensor.is_floating_point()]
-
-
-def load_moments(optimiser: torch.optim.Optimizer, state: Mapping[str, Any]) -> None:
-    """Adam's moments and step count from a checkpoint; step size and weight decay stay those of the config."""
-    optimiser.load_state_dict({**state, "param_groups": optimiser.state_dict()["param_groups"]})

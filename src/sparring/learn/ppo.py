@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from sparring import _core
 from sparring.errors import SparringError
 from sparring.learn.auxiliary import targets
+from sparring.learn.descent import load_moments
 from sparring.learn.hardware import CPU, Hardware
-from sparring.learn.offpolicy import load_moments
 from sparring.learn.returns import advantages
 from sparring.learn.rollout import Rollout
 from sparring.policies.actions import PARTS, unpack
