@@ -123,7 +123,7 @@ def test_extras_name_the_packages_that_are_absent(monkeypatch: pytest.MonkeyPatc
     assert found["extra zoo"].status == "optional"
     assert found["extra zoo"].found == "without pettingzoo"
     assert "sparring[zoo]" in found["extra zoo"].mend
-    assert found["extra watch"].found == "starlette, uvicorn"
+    assert found["extra unity"].found == "grpcio, protobuf"
 
 
 def test_more_threads_than_cpus_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from walk_game import Walk
 import sparring
 from sparring.cli import main
 from sparring.errors import SparringError
+from sparring.games.api import Game, Wrapper
 from sparring.games.pettingzoo import pettingzoo
 from sparring.pictures.match import MatchResult
 from sparring.runs.recipe import Recipe, load_recipe, recipe_names
@@ -107,6 +108,12 @@ def test_a_match_is_drawn_from_start_to_end_as_the_environment_draws_it(tmp_path
             picture.seek(frame)
             np.testing.assert_array_equal(np.asarray(picture.convert("RGB")), drawn)
     assert sparring.play(walker, game=game, seed=4, seconds=0.3).ended == "stopped after 3 decisions"
+
+    def wrapped(*, lanes: int, seed: int, pictures: bool = False) -> Game:
+        return Wrapper(game(lanes=lanes, seed=seed, pictures=pictures))
+
+    sparring.play(walker, game=wrapped, seed=4, out=tmp_path / "wrapped.gif")
+    assert (tmp_path / "wrapped.gif").read_bytes() == out.read_bytes()
 
 
 def test_a_run_of_a_game_of_your_own_plays_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,6 @@ from sparring.judge.official import JUDGE_ENGINE_SHA256, JUDGE_VERSION
 EXTRAS = {
     "zoo": "PettingZoo and Gymnasium games",
     "unity": "the 2018 Tennis binary",
-    "watch": "the web page of runs",
     "cluster": "playing on many machines",
     "cuda": "games on a GPU",
     "dev": "working on Sparring itself",

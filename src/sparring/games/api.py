@@ -205,6 +205,9 @@ class Wrapper:
         self.action = game.action
         self.restarts_itself = game.restarts_itself
         self.agent_spaces = agent_spaces(game)
+        for drawn in ("picture", "fps"):  # the wrapper is `Drawable` where the game is
+            if hasattr(game, drawn):
+                setattr(self, drawn, getattr(game, drawn))
 
     def decisions(self) -> Decisions:
         return self.game.decisions()
