@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sparring.errors import SparringError
-from sparring.games.api import AgentSpace, Decisions, Game, Outcome, agent_spaces
+from sparring.games.api import AgentSpace, Decisions, Game, agent_spaces
 from sparring.games.registry import make
 from sparring.policies.team import Actors, action_size
 from sparring.runs.learners import tennis_or_mpe_options
@@ -209,11 +209,10 @@ def _answer(player: Actor | Callable[[Tensor], Any], rows: Decisions) -> Tensor:
     return actions
 
 
-def act_once(game: Game, player: Any, opponent: Any) -> Outcome:
-    """One decision of all lanes; an opponent plays team 1 in even lanes and team 0 in odd ones."""
-    rows = game.decisions()
+def answers(rows: Decisions, player: Any, opponent: Any) -> Tensor:
+    """Actions for the rows, as the game takes them; an opponent plays team 1 in even lanes and team 0 in odd ones."""
     if opponent is None:
-        return game.act(_answer(player, rows))
+        return _answer(player, rows)
     own = rows.team == rows.lane % 2
     mine = _answer(player, rows[own])
     actions = mine.new_zeros((len(rows), *mine.shape[1:]))
@@ -225,7 +224,7 @@ def act_once(game: Game, player: Any, opponent: Any) -> Outcome:
             f"{player_name(opponent)} with {list(theirs.shape[1:])}: they do not play the same game"
         )
     actions[~own] = theirs.to(mine.dtype)
-    return game.act(actions)
+    return actions
 
 
 def _matches(
@@ -239,7 +238,7 @@ def _matches(
     while any(len(done) < wanted for done, wanted in zip(played, share, strict=True)):
         rows = game.decisions()
         teams[rows.agent.numpy()] = rows.team.numpy()
-        outcome = act_once(game, player, opponent)
+        outcome = game.act(answers(rows, player, opponent))
         ended = zip(
             outcome.ended.tolist(),
             outcome.score.tolist(),
@@ -263,7 +262,7 @@ def _episodes(game: Game, player: Any, opponent: Any) -> float:
     ended = torch.zeros(game.lanes, dtype=torch.int64)
     running = torch.ones(game.lanes, dtype=torch.bool)
     for _ in range(EPISODE_DECISIONS):
-        outcome = act_once(game, player, opponent)
+        outcome = game.act(answers(game.decisions(), player, opponent))
         paid = torch.zeros_like(sums)
         paid[outcome.lane, outcome.agent] = outcome.reward.to(torch.float64)
         sums[running] += paid[running]

@@ -17,7 +17,7 @@ from sparring.pictures.play import PlayResult
 from sparring.pictures.play import play as play_rally
 from sparring.runs.evaluate import (
     Player,
-    act_once,
+    answers,
     needs_two_teams,
     player_name,
     refuse_other_agents,
@@ -105,7 +105,7 @@ def _play_match(
     refuse_other_agents(table, player, opponent)
     if wrong := options.keys() - {"seconds", "fps"}:
         raise SparringError(f"{table.name}: play takes no {' and no '.join(sorted(wrong))}, which are of Tennis")
-    return draw_match(table, lambda on: act_once(on, player, opponent), out=out, **options)
+    return draw_match(table, lambda on: on.act(answers(on.decisions(), player, opponent)), out=out, **options)
 
 
 class _Function:
