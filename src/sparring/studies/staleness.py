@@ -324,8 +324,10 @@ def draw(study: Staleness, path: Path) -> None:
         colour = COLOURS[index % len(COLOURS)]
         for axes, points in zip(panels, (group.stored, group.opponent_of, group.buffers), strict=True):
             _draw_points(axes, points, colour, f"{group.name}: {len(group.runs)} runs")
-    if any(group.buffers for group in study.groups):
+    if sizes := sorted({point.at for group in study.groups for point in group.buffers}):
         panels[2].set_xscale("log")
+        panels[2].set_xticks(sizes, [f"{size:,.0f}" for size in sizes])
+        panels[2].minorticks_off()
     for axes in panels:
         axes.axhline(1.0, color=FAINT, lw=1, ls=(0, (5, 3)))
     handles, labels = panels[0].get_legend_handles_labels()
