@@ -102,9 +102,10 @@ def test_tennis_critics_see_52_numbers() -> None:
     assert [critic.trunk[0].in_features for critic in learner.critics] == [52, 52]
 
 
-@pytest.mark.parametrize("infer", [False, True])
-def test_an_agents_step_moves_its_own_actor_and_critic_alone(infer: bool) -> None:
-    learner = stepped(listener(lanes=3, seed=1), replace(TINY, policies=2, infer=infer, learn_from=10**6, buffer=10**6))
+@pytest.mark.parametrize("changes", [{}, {"infer": True}, {"climb": "team"}])
+def test_an_agents_step_moves_its_own_actor_and_critic_alone(changes: dict[str, Any]) -> None:
+    config = replace(TINY, policies=2, learn_from=10**6, buffer=10**6, **changes)
+    learner = stepped(listener(lanes=3, seed=1), config)
     batch = stored(learner)
     before = weights(learner)
     learner._update_agent(1, 1, batch, learner._next_actions(1, batch))
@@ -179,9 +180,7 @@ class Product:
         return Decisions(lane=lane, match=self.match[lane], team=agent, agent=agent, decision=zero, obs=obs)
 
     def act(self, actions: Tensor) -> Outcome:
-        rows = self.decisions()
-        numbers = 2.0 * actions - 1.0 if isinstance(self.action, Discrete) else actions[:, 0]
-        reward = numbers.view(-1, 2).prod(dim=1).repeat_interleave(2)
+        rows, reward = self.decisions(), self.paid(actions)
         self.match += 1
         every = torch.arange(self.lanes)
         length = torch.ones(self.lanes, dtype=torch.int64)
@@ -191,16 +190,39 @@ class Product:
             reward=reward,
             ended=every,
             truncated=torch.zeros(self.lanes, dtype=torch.bool),
-            score=reward.view(-1, 2),
+            score=reward.view(-1, self.agents),
             length=length,
             last=rows,
         )
+
+    def paid(self, actions: Tensor) -> Tensor:
+        numbers = 2.0 * actions - 1.0 if isinstance(self.action, Discrete) else actions[:, 0]
+        return numbers.view(-1, 2).prod(dim=1).repeat_interleave(2)
 
     def restart(self, lanes: Tensor, levels: Tensor | None = None) -> None: ...
     def state(self) -> dict[str, Tensor]:
         return {}
 
     def load_state(self, state: dict[str, Tensor]) -> None: ...
+
+
+class Gifts(Product):
+    """One decision: each says what it gives, 0 to 1. It loses that, and the other of its team gets three times as much;
+    what the third agent gives goes to the first."""
+
+    name = "gifts"
+    agents = 3
+
+    def decisions(self) -> Decisions:
+        lane, agent = torch.arange(self.lanes).repeat_interleave(3), torch.arange(3).repeat(self.lanes)
+        zero = torch.zeros_like(lane)
+        obs = torch.ones(len(lane), 1)
+        return Decisions(lane=lane, match=self.match[lane], team=agent // 2, agent=agent, decision=zero, obs=obs)
+
+    def paid(self, actions: Tensor) -> Tensor:
+        given = actions.float() if isinstance(self.action, Discrete) else (actions[:, 0] + 1.0) / 2.0
+        first, second, third = given.view(-1, 3).unbind(dim=1)
+        return torch.stack((3.0 * (second + third) - first, 3.0 * first - second, -third), dim=1).view(-1)
 
 
 @pytest.mark.parametrize(("discrete", "variance"), [(False, 1 / 9), (True, 1.0)])
@@ -230,6 +252,46 @@ def test_two_agents_learn_to_agree(discrete: bool, changes: dict[str, Any]) -> N
     )
     learner = stepped(game := Product(16, discrete=discrete), config, steps=300)
     assert game.act(learner.policy()(game.decisions())).reward.mean() > 0.9
+
+
+@pytest.mark.parametrize(("climb", "best"), [("own", 0.0), ("team", 1.0)])
+@pytest.mark.parametrize(("discrete", "changes"), [(False, {}), (True, {}), (True, {"choice_gradient": "gumbel"})])
+def test_who_climbs_for_the_team_gives(discrete: bool, changes: dict[str, Any], climb: Any, best: float) -> None:
+    """What an agent gives costs it one and brings its mate three; the third agent is in no team with them."""
+    config = MADDPGConfig(
+        hidden=(16,),
+        batch=64,
+        learn_from=256,
+        update_every=1,
+        noise_sigma=0.5,
+        actor_lr=3e-3,
+        buffer=10_000,
+        climb=climb,
+    )
+    learner = stepped(game := Gifts(16, discrete=discrete), replace(config, **changes), steps=300)
+    given = learner.policy()(game.decisions()).view(-1, 3).float().mean(dim=0)
+    given = given if discrete else (given + 1.0) / 2.0
+    torch.testing.assert_close(given, torch.tensor([best, best, 0.0]), rtol=0, atol=0.1)
+
+
+def test_a_team_is_worth_the_mean_of_who_is_there() -> None:
+    """Meadow's three as one team, by hand: row by row the critics of those present, of one row of them all."""
+    one_team = {"ant": 0, "bee": 0, "cat": 0}
+    config = replace(TINY, learn_from=99, climb="team")
+    learner = stepped(PettingZoo(Meadow, lanes=1, seed=1, teams=one_team), config, 6)
+    batch = stored(learner)
+    assert len({tuple(row) for row in batch["present"].tolist()}) > 2
+    outputs = learner.actors.member(0, 0).logits(batch["obs"][:, learner.obs_of[0]])
+    worth = learner._worth(0, batch, outputs)
+    for row, present in enumerate(batch["present"].tolist()):
+        actions = batch["action"][row : row + 1].clone()
+        actions[:, learner.action_of[0]] = torch.tanh(outputs[row])
+        values = [critic(batch["obs"][row : row + 1], actions).item() for critic in learner.critics]
+        of_those = [value for value, there in zip(values, present, strict=True) if there]
+        assert worth[row].item() == pytest.approx(sum(of_those) / len(of_those), abs=1e-6)
+    assert learner._climbed(0) == [0, 1, 2]
+    learner.config = replace(config, local=(2,))
+    assert (learner._climbed(0), learner._climbed(2)) == ([0, 1], [2])
 
 
 class Whisper:

@@ -56,6 +56,10 @@ class MADDPGConfig(OffPolicyConfig):
     """Adam's step size for the critics."""
     logit_penalty: Annotated[float, Range(low=0)] = 1e-3
     """Weight of the squared outputs of the actors, before tanh or choice, in their loss."""
+    climb: Literal["own", "team"] = "own"
+    """Whose value an actor climbs. own: its own critic's, as in the paper. team: the mean of those of its team, which
+    for agents that share a goal is steadier; reward that an agent gains at a mate's cost counts for nothing. Critics of
+    agents in `local` do not see what others do, and are climbed by nobody else."""
     choice_gradient: Literal["expected", "gumbel"] = "expected"
     """How agents that choose learn from their critic. expected: it rates each choice, and each counts as likely as it
     is; choices times the critic's work. gumbel: the paper's Gumbel-softmax (Jang et al. 2017), one choice drawn and the
@@ -156,6 +160,7 @@ class MADDPG(OffPolicy):
             stream=STREAM_NOISE,
         )
         self._present = torch.zeros(game.lanes, game.agents, dtype=torch.bool)  # who acts in each lane's last decision
+        self._team = torch.full((game.agents,), -1)  # of each agent, -1 until it has acted
 
     def _optimise(self, name: str, network: nn.Module, lr: float) -> None:
         self._optimisers[name] = torch.optim.Adam(network.parameters(), lr=lr, fused=True)
@@ -215,6 +220,7 @@ class MADDPG(OffPolicy):
         lanes, agents = self.game.lanes, self.game.agents
         present = self._there(rows)
         self._present = present
+        self._team[rows.agent] = rows.team
         ended, truncated = torch.zeros(lanes, dtype=torch.bool), torch.zeros(lanes, dtype=torch.bool)
         ended[outcome.ended] = True
         truncated[outcome.ended] = outcome.truncated
@@ -364,30 +370,39 @@ class MADDPG(OffPolicy):
         return torch.stack((critic_loss.detach(), actor_loss.detach(), (weight * value.detach()).sum()))
 
     def _worth(self, agent: int, batch: Mapping[str, Tensor], outputs: Tensor) -> Tensor:
-        """float32 [n]: the critic's value of what the agent's actor answers with these outputs, others as they played.
+        """float32 [n]: what the agent's actor answers with these outputs is worth, others doing as they did.
 
         Its gradient with respect to the outputs is what the actor climbs.
         """
-        space, critic = self.spaces[agent], self.critics[agent]
-        place, played, obs = self.action_of[agent], batch["action"], batch["obs"]
+        space, place, climbed = self.spaces[agent], self.action_of[agent], self._climbed(agent)
+        there = batch["present"][:, climbed].float()
+        share = there / there.sum(dim=1, keepdim=True).clamp(min=1.0)  # who is not there values nothing
 
-        def value(obs: Tensor, played: Tensor, own: Tensor) -> Tensor:
+        def value(own: Tensor, rows: Tensor | slice = slice(None)) -> Tensor:
+            obs, played = batch["obs"][rows], batch["action"][rows]
             actions = torch.cat((played[:, : place.start], own, played[:, place.stop :]), dim=1)
-            rated: Tensor = critic(*self.critic_inputs(agent, obs, actions))
-            return rated
+            values = [self.critics[mate](*self.critic_inputs(mate, obs, actions)) for mate in climbed]
+            return values[0] if len(climbed) == 1 else (share[rows] * torch.stack(values, dim=1)).sum(dim=1)
 
         if not isinstance(space.action, Discrete):
-            return value(obs, played, torch.tanh(outputs))
+            return value(torch.tanh(outputs))
         if self.config.choice_gradient == "gumbel":
             noise = self._update_gumbel(STREAM_RELAXED, agent, outputs)
             soft = torch.softmax((outputs + noise) / self.config.temperature, dim=1)
-            return value(obs, played, self.actors.answer(agent, soft) + soft - soft.detach())
+            return value(self.actors.answer(agent, soft) + soft - soft.detach())
         rows, choices = outputs.shape
         with torch.no_grad():
             every = torch.eye(choices, device=outputs.device).repeat(rows, 1)
             again = torch.arange(rows, device=outputs.device).repeat_interleave(choices)
-            values = value(obs[again], played[again], every).view(rows, choices)
+            values = value(every, again).view(rows, choices)
         return (torch.softmax(outputs, dim=1) * values).sum(dim=1)
+
+    def _climbed(self, agent: int) -> list[int]:
+        """The agents whose critics this agent's actor climbs."""
+        if self.config.climb == "own" or agent in self.config.local:
+            return [agent]
+        mates: list[int] = (self._team == self._team[agent]).nonzero().view(-1).tolist()
+        return [mate for mate in mates if mate not in self.config.local]
 
     def _update_gumbel(self, stream: int, agent: int, like: Tensor) -> Tensor:
         """Standard Gumbel numbers of the shape [n, size] of `like`, a function of seed, stream, update and agent."""
@@ -439,6 +454,7 @@ class MADDPG(OffPolicy):
             "optimisers": {name: optimiser.state_dict() for name, optimiser in self._optimisers.items()},
             "noise": self.noise.x,
             "present": self._present,
+            "team": self._team,
             # What the actors are made for: observation, action's size, whether it is a choice; and the game's choices.
             "spaces": [
                 [space.observation, action_size(space), isinstance(space.action, Discrete)] for space in self.spaces
@@ -456,6 +472,7 @@ class MADDPG(OffPolicy):
             load_moments(optimiser, state["optimisers"][name])
         self.noise.x.copy_(state["noise"])
         self._present.copy_(state["present"])
+        self._team.copy_(state["team"])
         super().load_state(state)
 
 
