@@ -110,7 +110,7 @@ struct Host : Silence, NoNotes {
   static constexpr u32 kLogs = 1, kIndicators = 2, kDrawings = 4, kUnreadable = 8, kLimits = 16, kAlways = 0;
   static constexpr u64 kMostNotes = 500000, kMostText = 16u << 20, kLongestIndicator = 512;
 
-  Host(const Level& l, u32 mask, bool record) : level(&l), debug(mask), recording(record) {}
+  Host(const Level& l, u32 mask, u64 room) : level(&l), debug(mask), recording(room) {}
 
   const Level* level;
   u32 debug;
@@ -238,11 +238,11 @@ struct Host : Silence, NoNotes {
 // One match as the judge's host sees it: births, deaths and questions, in the judge's order.
 class TextMatch {
  public:
-  TextMatch(const OwnedLevel& level, u64 seed, u32 debug, bool record)
+  TextMatch(const OwnedLevel& level, u64 seed, u32 debug, u64 room)
       : level_(level),
         layout_(Layout::of(full_room(*level_))),
         memory_(layout_.bytes / 8),
-        host_(*level_, debug, record) {
+        host_(*level_, debug, room) {
     Lane at = lane();
     restart(at, seed, host_);
   }
@@ -389,7 +389,7 @@ void bind_loong(nb::module_& m) {
   bind_loong_knowledge(m);
   bind_loong_turns(m);
   nb::class_<TextMatch>(m, "LoongTextMatch")
-      .def(nb::init<const OwnedLevel&, u64, u32, bool>(), "level"_a, "seed"_a, "debug"_a = 0, "record"_a = false)
+      .def(nb::init<const OwnedLevel&, u64, u32, u64>(), "level"_a, "seed"_a, "debug"_a = 0, "room"_a = 0)
       .def("next", &TextMatch::next)
       .def("reply", &TextMatch::reply, "text"_a)
       .def("views_agree", &TextMatch::views_agree)

@@ -621,6 +621,39 @@ def test_no_change_of_the_events_crashes_a_check(file: Path) -> None:
     assert met >= {"differs", "unplayable"}
 
 
+def test_a_recording_ends_with_a_whole_event_when_its_room_is_full() -> None:
+    map_bytes = random_map(random.Random(33))
+    whole = fmt.read_replay(play(NativeEngine(), map_bytes, 33, "reckless"))
+    for room in (0, 1, 2, 7, 100, 1000, 10_000):
+        engine = NativeEngine(room=room)
+        kept = fmt.read_replay(play(engine, map_bytes, 33, "reckless"))
+        assert kept.events == whole.events[: len(kept.events)] and kept.result == whole.result
+        assert (len(kept.events) > 0) == (room > 0)
+        words = [len(event.parent_body) for event in kept.events if isinstance(event, fmt.DragonSplit)]
+        assert len(kept.events) <= room and sum(words) <= room + max(words, default=0)
+    assert kept == whole
+
+
+def test_of_a_large_match_no_more_is_kept_than_a_small_file_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pearls everywhere in every round, of which the file says nothing."""
+    engine, dragons = NativeEngine(), ("0 3 2 2 2 1 3 1", "1 3 6 6 6 5 7 5")
+    circle(engine, lambda _: b"", DEBUG_ALL)
+    quiet = engine.recorded("a", "b")
+    elsewhere = [f"TILE {x} {y} 1 1" for x in range(9, 40) for y in range(9, 40)]
+    events = (fmt.PearlCountdown(fmt.Tile(9, 9), 1), *quiet.events)
+    crafted = dataclasses.replace(quiet, map=simple_map("40 40", dragons, tuple(elsewhere)), events=events)
+    kept = []
+
+    def read(content: bytes) -> fmt.Replay:
+        kept.append(fmt.read_replay(content))
+        return kept[-1]
+
+    monkeypatch.setattr("sparring.judge.replays.read_replay", read)
+    with pytest.raises(SparringError, match=r"^event 1 differs"):
+        resimulate(crafted)
+    assert len(kept[0].events) < 5 * len(events)
+
+
 def test_limits_told_too_often_take_no_memory() -> None:
     turn, limit = fmt.TurnStart(0), fmt.EngineLog(0, LIMIT_REACHED)
     assert len(replies([turn, limit, turn, limit])) == 2

@@ -10,7 +10,8 @@
 
 namespace sparring::loong {
 
-// Words of 32 bits: per event its kind, then what it says; a text says its size here, and its bytes elsewhere.
+// Words of 32 bits: per event its kind, then what it says; a text says its size here, and its bytes elsewhere. Once the
+// words exceed the room, events are counted and nothing more: so the last one kept is whole.
 // src/sparring/judge/recording.py reads them.
 class Recording {
  public:
@@ -31,18 +32,18 @@ class Recording {
     kSonarPing
   };
 
-  // Without `full` events are counted and nothing more.
-  explicit Recording(bool full) : full_(full) {}
+  explicit Recording(u64 room) : room_(room) {}
 
   void event(Tag tag, std::initializer_list<i64> words) {
     ++events_;
+    kept_ = words_.size() < room_;
     put(tag);
     for (const i64 word : words) put(word);
   }
 
   void text(Span text) {
     put(static_cast<i64>(text.size()));
-    if (full_) texts_.insert(texts_.end(), text.at, text.end);
+    if (kept_) texts_.insert(texts_.end(), text.at, text.end);
   }
 
   void action(const Dragon& dragon, const Action& action) {
@@ -56,7 +57,7 @@ class Recording {
   // The tiles of a body from its head; its list of cells runs the other way.
   void body(const Lane& lane, const Dragon& dragon) {
     put(dragon.length);
-    if (!full_) return;
+    if (!kept_) return;
     words_.resize(words_.size() + dragon.length);
     u32 cell = dragon.tail;
     for (u32 i = 1; i <= dragon.length; ++i, cell = lane.cells[cell].next) {
@@ -71,10 +72,11 @@ class Recording {
  private:
   // Unsigned words keep their bits.
   void put(i64 word) {
-    if (full_) words_.push_back(static_cast<i32>(word));
+    if (kept_) words_.push_back(static_cast<i32>(word));
   }
 
-  bool full_;
+  u64 room_;
+  bool kept_ = false;  // the event that is being told
   i32 events_ = 0;
   std::vector<i32> words_;
   std::vector<u8> texts_;

@@ -395,9 +395,9 @@ class LoongDragons:
 
 class LoongTextMatch:
     """One match as the judge's host sees it. debug: the judge's mask of notes, which decides the count of events.
-    record: keep what the events say, for a replay."""
+    room: words of int32 that the events may say, for a replay; those after are only counted."""
 
-    def __init__(self, level: LoongLevel, seed: int, debug: int = 0, record: bool = False) -> None: ...
+    def __init__(self, level: LoongLevel, seed: int, debug: int = 0, room: int = 0) -> None: ...
     def next(self) -> tuple[Any, ...]:
         """("spawn", id, init), ("death", id, round, letter), ("ask", id, block) or ("end", twelve numbers)."""
 
@@ -409,7 +409,7 @@ class LoongTextMatch:
 
     def recording(self) -> tuple[int, int, bytes, bytes]:
         """Width and height of the map, the events so far in int32 words, and the texts that some of them say the size
-        of. Both are empty without `record`."""
+        of. Both are empty without `room`."""
 
     def coverage(self) -> dict[str, int]:
         """How often what was met, by LOONG_COVERAGE."""

@@ -45,7 +45,9 @@ class MatchResult:
 class NativeEngine:
     """Takes the place of `unswbc.engine.EngineModule`: same calls, same order, same result, same texts of errors."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, room: int = 2**40) -> None:
+        """room: words of int32 that a replay's events may say; those after are left out"""
+        self._room = room
         self._last: tuple[bytes, int, _core.LoongTextMatch, MatchResult] | None = None
 
     def run(
@@ -68,7 +70,7 @@ class NativeEngine:
         Raises RuntimeError with the organisers' text if the map is faulty.
         """
         seed &= 2**64 - 1
-        match = _core.LoongTextMatch(load_level(map_bytes), seed, debug, record=True)
+        match = _core.LoongTextMatch(load_level(map_bytes), seed, debug, room=self._room)
         while True:
             event = match.next()
             if event[0] == "ask":

@@ -36,6 +36,8 @@ from sparring.judge.replay_format import (
 UNREADABLE = "can't read line: "
 LIMIT_REACHED = "debug output limit reached (500000 lines or 16 MB per team), the rest of this team's is dropped"
 
+_MOST_WORDS = 10  # of an event in `LoongTextMatch.recording()`, beside its bodies and steps
+
 _MOST_TEXT = 16 << 20  # bytes of notes that the judge keeps of a team
 
 _OPPOSITE = {"N": "S", "E": "W", "S": "N", "W": "E"}
@@ -77,12 +79,24 @@ def resimulate(
         return answer
 
     limited = any(isinstance(event, EngineLog) and event.text == LIMIT_REACHED for event in replay.events)
-    engine = NativeEngine() if engine is None else engine
+    engine = NativeEngine(room=_room(replay.events)) if engine is None else engine
     debug = DEBUG_ALL | (DEBUG_LIMITS if limited else 0)
     engine.run(replay.map, reply, None, None, lambda _: None, debug, replay.seed)
     played = read_replay(engine.replay("A", "B"))
     _compare(replay, played)
     return len(turns)
+
+
+def _room(events: Sequence[Event]) -> int:
+    """Words that these events and one more may say. An engine that says more has left their path by then: a small file
+    can tell of a match whose events would fill the memory."""
+    room = _MOST_WORDS * (len(events) + 1)
+    for event in events:
+        if isinstance(event, DragonSplit):
+            room += len(event.parent_body) + len(event.child_body)
+        elif isinstance(event, DragonAction) and isinstance(event.action, Move):
+            room += len(event.action.steps)
+    return room
 
 
 def replies(events: Iterable[Event]) -> list[tuple[int, bytes]]:
